@@ -1,0 +1,1 @@
+"""Flexible Markov Games for teams of language models."""
