@@ -76,7 +76,7 @@ class Policy(Protocol):
     """Anything that can play an agent: a model, a script, a person.
 
     Args of the call: the agent's name, its observation (see
-    :func:`flexmg.spaces.observation_space`). Returns the text of its action.
+    :class:`flexmg.spaces.ObservationSpace`). Returns the text of its action.
     """
 
     def __call__(self, agent: str, observation: Mapping[str, Any]) -> str: ...

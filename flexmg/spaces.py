@@ -25,7 +25,19 @@ class Utterance(spaces.Text):
     """
 
     def __init__(self, max_length: int, *, seed: int | np.random.Generator | None = None) -> None:
+        self._pending_seed: int | None = None
         super().__init__(max_length=max_length, min_length=0, charset=SAMPLE_CHARACTERS, seed=seed)
+
+    def seed_later(self, seed: int) -> None:
+        """Seed at the first ``sample``: seeding costs far more than most episodes need."""
+        self._np_random = None  # type: ignore[assignment]
+        self._pending_seed = seed
+
+    def seed(self, seed: int | None = None) -> int:
+        """Seed now; without an argument, with the pending seed if there is one."""
+        if seed is None:
+            seed, self._pending_seed = self._pending_seed, None
+        return int(super().seed(seed))
 
     def contains(self, x: Any) -> bool:
         """Whether ``x`` is a text that is short enough."""
@@ -42,7 +54,7 @@ class Utterance(spaces.Text):
         return f"Utterance({self.max_length})"
 
 
-def observation_space(agents: int, max_length: int) -> spaces.Dict:
+class ObservationSpace(spaces.Dict):
     """The space of one agent's observation.
 
     Keys: ``profile``, the agent's system prompt; ``messages``, the chat as a tuple of
@@ -57,11 +69,25 @@ def observation_space(agents: int, max_length: int) -> spaces.Dict:
         agents: N, the number of possible agents.
         max_length: the most characters of one message.
     """
-    message = spaces.Dict({"role": Utterance(16), "content": Utterance(max_length)})
-    return spaces.Dict(
-        {
-            "profile": Utterance(max_length),
-            "messages": spaces.Sequence(message),
-            "dependencies": spaces.MultiBinary(agents),
-        }
-    )
+
+    def __init__(self, agents: int, max_length: int) -> None:
+        message = spaces.Dict({"role": Utterance(16), "content": Utterance(max_length)})
+        self._pending_seed: int | None = None
+        super().__init__(
+            {
+                "profile": Utterance(max_length),
+                "messages": spaces.Sequence(message),
+                "dependencies": spaces.MultiBinary(agents),
+            }
+        )
+
+    def seed_later(self, seed: int) -> None:
+        """Seed at the first ``sample``: seeding nested spaces costs half a millisecond."""
+        self._pending_seed = seed
+
+    def sample(self, mask: Any = None, probability: Any = None) -> dict[str, Any]:
+        """A random observation."""
+        if self._pending_seed is not None:
+            seed, self._pending_seed = self._pending_seed, None
+            self.seed(seed)
+        return super().sample(mask, probability)

@@ -1,0 +1,1 @@
+"""Renderings of an episode: text for terminals, a page for browsers."""
