@@ -7,10 +7,16 @@ light: workflows and domains are imported when an environment is made.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from flexmg.registry import check_keywords, register
+
+if TYPE_CHECKING:
+    from flexmg.game import FlexMarkovGame
+    from flexmg.problem import Domain, ProblemSource
 
 # What each workflow does, for listings.
 WORKFLOWS = {
@@ -32,8 +38,7 @@ def register_all() -> None:
     for workflow, description in WORKFLOWS.items():
         register(
             f"math-{workflow}-v0",
-            "flexmg.envs.registration:math",
-            kwargs={"workflow": workflow},
+            partial(math, workflow),
             description=f"maths: {description}",
             requires=MATH_REQUIRES,
         )
@@ -41,13 +46,17 @@ def register_all() -> None:
 
 def math(
     workflow: str,
+    /,
     *,
-    source: str = "synthetic",
+    source: str | os.PathLike[str] = "synthetic",
     split: str = "train",
     level: int | None = None,
+    limit: int | None = None,
+    mapping: Mapping[str, str] | None = None,
+    on_malformed: Literal["raise", "skip"] = "raise",
     source_options: Mapping[str, Any] | None = None,
     **options: Any,
-) -> Any:
+) -> FlexMarkovGame:
     """A maths environment.
 
     Args:
@@ -56,7 +65,10 @@ def math(
             :func:`flexmg.envs.math.sources.load`.
         split: which part of the source.
         level: difficulty, for levelled sources.
-        source_options: further keywords of the source (``mapping``, ``on_malformed`` ...).
+        limit: only the first so many problems.
+        mapping: names of the fields of a file of problems.
+        on_malformed: what a broken row of a file does: ``"raise"``, or ``"skip"``.
+        source_options: further settings of a generator.
         **options: ``reward``, ``dependencies``, ``render_mode`` of
             :class:`flexmg.game.FlexMarkovGame`; the rest goes to the workflow.
 
@@ -66,30 +78,40 @@ def math(
     from flexmg.envs.math.grader import MathDomain
     from flexmg.envs.math.sources import load
 
-    levelled = {} if level is None else {"level": level}
-    problems = load(source, split=split, **levelled, **(source_options or {}))
+    problems = load(
+        source,
+        split=split,
+        level=level,
+        limit=limit,
+        mapping=mapping,
+        on_malformed=on_malformed,
+        **(source_options or {}),
+    )
     return compose(workflow, MathDomain(), problems, options)
 
 
-def compose(workflow: str, domain: Any, problems: Any, options: Mapping[str, Any]) -> Any:
-    """A game over a workflow: options are shared out between the two, unknown ones refused."""
-    from flexmg.envs.workflows import WORKFLOWS as CLASSES
+def compose(
+    workflow: str, domain: Domain, problems: ProblemSource, options: Mapping[str, Any]
+) -> FlexMarkovGame:
+    """A game over a workflow: options are shared out between the two, unknown ones refused.
 
+    Raises:
+        InvalidArgument: a keyword that neither the game nor the workflow knows.
+    """
+    from flexmg.envs.workflows import WORKFLOWS as CLASSES
     from flexmg.game import FlexMarkovGame
     from flexmg.workflow import Workflow
 
     cls = CLASSES[workflow]
-    game_keywords = {"reward", "dependencies", "render_mode"}
-    workflow_keywords = {
-        name
-        for init in (cls.__init__, Workflow.__init__)
-        for name, parameter in inspect.signature(init).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY
-    }
-    source_keywords = {"source", "split", "level", "source_options"}
-    check_keywords(
-        options, game_keywords | workflow_keywords | source_keywords, f"{domain.name}-{workflow}"
-    )
-    mine = {name: value for name, value in options.items() if name not in game_keywords}
-    game = {name: value for name, value in options.items() if name in game_keywords}
+    for_game = _keywords(FlexMarkovGame)
+    for_workflow = _keywords(cls) | _keywords(Workflow)
+    check_keywords(options, for_game | for_workflow | _keywords(math), f"{domain.name}-{workflow}")
+    game = {name: value for name, value in options.items() if name in for_game}
+    mine = {name: value for name, value in options.items() if name in for_workflow}
     return FlexMarkovGame(cls(domain, **mine), problems, **game)
+
+
+def _keywords(build: Callable[..., Any]) -> set[str]:
+    """The keyword-only parameters of a class or function."""
+    parameters = inspect.signature(build).parameters.values()
+    return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from gymnasium import spaces
@@ -63,7 +64,13 @@ class AgentSpec:
         """``role_slot``, as PettingZoo names agents."""
         return f"{self.role}_{self.slot}"
 
+    @property
+    def output_format(self) -> str:
+        """What its replies must look like: the profile's."""
+        return self.profile.output_format
 
+
+@lru_cache(maxsize=4096)
 def role_of(agent: str) -> str:
     """The role in an agent name: ``role_of("worker_10") == "worker"``."""
     match = AGENT_NAME.match(agent)
@@ -79,4 +86,6 @@ class Policy(Protocol):
     :class:`flexmg.spaces.ObservationSpace`). Returns the text of its action.
     """
 
-    def __call__(self, agent: str, observation: Mapping[str, Any]) -> str: ...
+    def __call__(self, agent: str, observation: Mapping[str, Any]) -> str:
+        """The text of the agent's action."""
+        ...

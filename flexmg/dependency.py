@@ -30,8 +30,11 @@ class DependencyGraph:
 
     def __init__(self, agents: Sequence[str], mask: NDArray[np.bool_] | Sequence) -> None:
         self.agents = tuple(agents)
-        self.mask: NDArray[np.bool_] = np.array(mask, dtype=bool)
         n = len(self.agents)
+        try:
+            self.mask: NDArray[np.bool_] = np.array(mask, dtype=bool)
+        except ValueError as error:
+            raise InvalidArgument(f"the mask is not an array of shape {(n, n)}: {error}") from error
         if len(set(self.agents)) != n:
             raise InvalidArgument(f"an agent stands twice in {list(self.agents)}")
         if self.mask.shape != (n, n):
@@ -39,11 +42,20 @@ class DependencyGraph:
                 f"the mask of {n} agents must have shape {(n, n)}, not {self.mask.shape}"
             )
         self.mask.setflags(write=False)
+        self._dependencies = {
+            agent: tuple(self.agents[i] for i in np.flatnonzero(self.mask[:, j]))
+            for j, agent in enumerate(self.agents)
+        }
         self._layers = self._topological_layers()
 
     @classmethod
     def from_edges(cls, agents: Sequence[str], edges: Iterable[tuple[str, str]]) -> DependencyGraph:
-        """A graph from pairs ``(i, j)``: agent j depends on agent i."""
+        """A graph from pairs ``(i, j)``: agent j depends on agent i.
+
+        Raises:
+            InvalidArgument: a pair names an agent that is not one of ``agents``.
+            DependencyCycle: the pairs form a cycle.
+        """
         index = {name: i for i, name in enumerate(agents)}
         mask = np.zeros((len(agents), len(agents)), dtype=bool)
         for source, target in edges:
@@ -57,33 +69,30 @@ class DependencyGraph:
         return cls(agents, mask)
 
     def _topological_layers(self) -> tuple[tuple[str, ...], ...]:
-        remaining = dict.fromkeys(range(len(self.agents)))
+        remaining = dict.fromkeys(self.agents)
         layers = []
         while remaining:
-            layer = [
-                j
-                for j in remaining
-                if not any(i in remaining for i in np.flatnonzero(self.mask[:, j]))
-            ]
+            layer = tuple(
+                a for a in remaining if not any(d in remaining for d in self._dependencies[a])
+            )
             if not layer:
                 raise DependencyCycle(
                     f"the dependency graph has a cycle: {' -> '.join(self._cycle(remaining))}; "
                     "within one step D must be acyclic (let an agent see earlier steps through "
                     "recall instead)"
                 )
-            layers.append(tuple(self.agents[j] for j in layer))
-            for j in layer:
-                del remaining[j]
+            layers.append(layer)
+            for agent in layer:
+                del remaining[agent]
         return tuple(layers)
 
-    def _cycle(self, remaining: Collection[int]) -> list[str]:
-        # Every remaining node has a remaining predecessor: walking back must repeat one.
+    def _cycle(self, remaining: Collection[str]) -> list[str]:
+        # Every remaining agent has a remaining dependency: walking back must repeat one.
         path = [next(iter(remaining))]
         while True:
-            before = next(int(i) for i in np.flatnonzero(self.mask[:, path[-1]]) if i in remaining)
+            before = next(d for d in self._dependencies[path[-1]] if d in remaining)
             if before in path:
-                loop = [*path[path.index(before) :], before]
-                return [self.agents[i] for i in reversed(loop)]
+                return [*path[path.index(before) :], before][::-1]
             path.append(before)
 
     @property
@@ -97,9 +106,14 @@ class DependencyGraph:
         return tuple((self.agents[i], self.agents[j]) for i, j in np.argwhere(self.mask))
 
     def dependencies(self, agent: str) -> tuple[str, ...]:
-        """The agents that ``agent`` depends on, in the graph's order."""
-        column = self.mask[:, self.agents.index(agent)]
-        return tuple(self.agents[i] for i in np.flatnonzero(column))
+        """The agents that ``agent`` depends on, in the graph's order.
+
+        Raises:
+            InvalidArgument: the graph has no such agent.
+        """
+        if agent not in self._dependencies:
+            raise InvalidArgument(f"{agent!r} is not one of {list(self.agents)}")
+        return self._dependencies[agent]
 
     def ready(self, done: Collection[str]) -> tuple[str, ...]:
         """The agents not in ``done`` whose dependencies all are, in the graph's order."""
@@ -108,7 +122,7 @@ class DependencyGraph:
         )
 
     def ascii(self) -> str:
-        """One line per layer, e.g. ``voter_0  voter_1  ->  aggregator_0`` with the edges below."""
+        """The layers on one line, ``voter_0 | voter_1  =>  aggregator_0``; who sees whom below."""
         lines = ["  =>  ".join(" | ".join(layer) for layer in self.layers)]
         lines += [f"{a} sees {', '.join(d)}" for a in self.agents if (d := self.dependencies(a))]
         return "\n".join(lines)

@@ -9,52 +9,29 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
 from gymnasium import spaces
 from pettingzoo import AECEnv
+from pettingzoo.utils.env import AECIterable
 
 from flexmg.agents import AgentSpec
 from flexmg.dependency import DependencyGraph
-from flexmg.episode import Dependencies, EpisodeState, Outcome, PlannedCall
-from flexmg.errors import (
-    GameError,
-    InfraError,
-    InvalidAction,
-    InvalidArgument,
-    OutOfTurn,
-    ResetNeeded,
-)
-from flexmg.problem import Problem, ProblemSource, Verdict, payload_hash
+from flexmg.episode import Dependencies, EpisodeState, PlannedCall, Snapshot
+from flexmg.errors import GameError, InvalidAction, InvalidArgument, OutOfTurn, ResetNeeded
+from flexmg.outcome import Outcome
+from flexmg.problem import Problem, ProblemSource
 from flexmg.reward import Reward
-from flexmg.seeding import draw
-from flexmg.spaces import ObservationSpace, Utterance
-from flexmg.transcript import Transcript, Turn, observation_hash
-from flexmg.workflow import LONGEST_MESSAGE, Finish, History, Workflow
+from flexmg.rules import Observation, Rules, whole_number
+from flexmg.spaces import seed_lazily, state_space
+from flexmg.transcript import Transcript, Turn
+from flexmg.workflow import LONGEST_MESSAGE, Round, Workflow
 
 if TYPE_CHECKING:
     from flexmg.registry import EnvSpec
 
-Observation = dict[str, Any]
 RENDER_MODES = ("ansi", "human", "html")
-UNLIMITED = 2**31  # problem indices drawn from a source without an end
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A point of an episode, to go back to; made by :meth:`FlexMarkovGame.snapshot`."""
-
-    episode: EpisodeState
-    agents: tuple[str, ...]
-    selection: str
-    skipped: str | None
-    rewards: dict[str, float]
-    cumulative: dict[str, float]
-    dead: frozenset[str]
-    infos: dict[str, dict[str, Any]]
 
 
 class FlexMarkovGame(AECEnv):
@@ -77,7 +54,7 @@ class FlexMarkovGame(AECEnv):
         render_mode: ``"ansi"``, ``"human"``, ``"html"`` or None.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
+    metadata: dict[str, Any] = {
         "name": "flexmg_game_v0",
         "render_modes": list(RENDER_MODES),
         "render_fps": 1,
@@ -89,7 +66,7 @@ class FlexMarkovGame(AECEnv):
         workflow: Workflow,
         source: ProblemSource,
         *,
-        reward: str | Mapping[str, float] = "team",
+        reward: str | Mapping[str, float] | Reward = "team",
         dependencies: Dependencies = "designed",
         render_mode: str | None = None,
     ) -> None:
@@ -105,35 +82,17 @@ class FlexMarkovGame(AECEnv):
         self.source = source
         self.reward = Reward.of(reward)
         self.dependencies: Dependencies = dependencies
+        self.rules = Rules(workflow, source, dependencies)
+        self.recall = self.rules.recall
         self.render_mode = render_mode
         self.spec: EnvSpec | None = None
         self.specs: dict[str, AgentSpec] = workflow.specs
         self.possible_agents = list(workflow.agents)
         self.agents: list[str] = []
-        self.recall = self._recall()
-        self._columns = {agent: i for i, agent in enumerate(self.possible_agents)}
-        self._profiles = {a: spec.profile.render() for a, spec in self.specs.items()}
-        turn = spaces.Dict(
-            {
-                "agent": Utterance(64),
-                "step": spaces.Box(0, UNLIMITED, (), np.int64),
-                "text": Utterance(LONGEST_MESSAGE),
-            }
-        )
-        self.state_space = spaces.Dict(
-            {"statement": Utterance(LONGEST_MESSAGE), "turns": spaces.Sequence(turn)}
-        )
+        self.state_space = state_space(LONGEST_MESSAGE)
         self._seed: int | None = None
         self._episodes = 0
         self._episode: EpisodeState | None = None
-
-    def _recall(self) -> frozenset[tuple[str, str]]:
-        designed = frozenset((i, j) for i, j in self.workflow.recall())
-        if self.dependencies == "none":
-            return frozenset((i, j) for i, j in designed if i == j)
-        if self.dependencies == "full":
-            return frozenset((i, j) for i in self.possible_agents for j in self.possible_agents)
-        return designed
 
     # ------------------------------------------------------------------ AEC interface
 
@@ -157,15 +116,22 @@ class FlexMarkovGame(AECEnv):
 
         Raises:
             UnknownProblem: the source has no such problem.
+            InvalidArgument: the seed or the problem is of a wrong type, or the workflow
+                cannot pose this problem. The game goes on as it was.
         """
         if seed is not None:
-            self._seed, self._episodes = int(seed), 0
-            self._seed_spaces(self._seed)
-        elif self._seed is None:
-            self._seed = secrets.randbits(31)
-        problem = self._choose((options or {}).get("problem"))
-        self._episodes += 1
-        self._episode = EpisodeState(self._seed, problem, self.dependencies)
+            new_seed, played = whole_number("seed", seed), 0
+        elif self._seed is not None:
+            new_seed, played = self._seed, self._episodes
+        else:
+            new_seed, played = secrets.randbits(31), 0
+        episode = self.rules.begin(new_seed, played, (options or {}).get("problem"))
+        news = self.rules.follow(episode, self.reward)
+        if seed is not None:
+            for agent, spec in self.specs.items():
+                seed_lazily(spec.action_space, "action space", agent, new_seed)
+                seed_lazily(spec.observation_space, "observation space", agent, new_seed)
+        self._seed, self._episodes, self._episode = new_seed, played + 1, episode
         self.agents = []
         self.rewards: dict[str, float] = {}
         self._cumulative_rewards: dict[str, float] = {}
@@ -173,69 +139,66 @@ class FlexMarkovGame(AECEnv):
         self.truncations: dict[str, bool] = {}
         self.infos: dict[str, dict[str, Any]] = {}
         self._skip_agent_selection: str | None = None
-        self._advance()
+        self._enact(news)
 
     def step(self, action: str | None) -> None:
         """Act for ``agent_selection``; ``None`` for an agent whose game is over.
 
         Raises:
             ResetNeeded: before the first ``reset``.
+            OutOfTurn: ``agent_selection`` was set to an agent that may not act.
             InvalidAction: not a text, too long, or with characters that no text file can
-                hold; the game is as it was.
+                hold. After any error the game is as it was.
         """
-        episode = self._playing()
-        if not self.agents:
-            raise ResetNeeded("the episode is over and every agent has left; call reset() first")
+        episode = self._living()
         agent = self.agent_selection
-        if self.terminations[agent]:
-            self._was_dead_step(action)  # type: ignore[arg-type]
+        if self.terminations.get(agent, False):
+            if action is not None:
+                raise InvalidAction(f"the game of {agent} is over: step(None) lets it leave")
+            self._was_dead_step(None)
             return
-        text = self._legal(agent, action)
-        call = episode.call_of(agent)
-        assert call is not None
-        seen = observation_hash(self._observation(call))
-        parsed = self.workflow.parse(agent, text)
+        call = episode.latest.get(agent)
+        if call is None or not episode.is_ready(call):
+            raise self._out_of_turn(agent)
+        turn = self.rules.act(episode, call, action)
+        episode.take(turn)
+        try:
+            news = self.rules.follow(episode, self.reward)
+        except BaseException:
+            # A broken workflow or an interrupted grader must not leave half a step behind.
+            episode.take_back(turn)
+            raise
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
-        episode.turns[call.position] = Turn(
-            agent=agent,
-            text=text,
-            step=call.step,
-            round=call.round,
-            layer=call.layer,
-            position=call.position,
-            sees=call.sees,
-            value=parsed.value,
-            fallback=parsed.fallback,
-            observation=seen,
-        )
-        episode.order.append(agent)
-        self.infos[agent] = {"problem": episode.problem.id, "fallback": parsed.fallback}
-        self._advance()
+        self.infos[agent] = self._info(turn.fallback)
+        self._enact(news)
         self._accumulate_rewards()
         self._deads_step_first()
 
     def observe(self, agent: str) -> Observation:
         """What an agent sees: built from the turns that D and recall let it see, nothing else.
 
-        For an agent that waits, what is visible so far; for one that has acted, what it
-        acted on.
+        For an agent that waits, what is visible so far; for one that acted, what it acted on.
 
         Raises:
             ResetNeeded: before the first ``reset``.
             GameError: the agent has not been called in this episode.
         """
-        call = self._playing().call_of(agent)
-        if call is None:
-            raise GameError(
-                f"{agent!r} has not been called in this episode; in the game: {self.agents}"
-            )
-        return self._observation(call)
+        return self.rules.observation(self._playing(), self._called(agent))
 
     def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict]:
         """Observation, reward since it last acted, termination, truncation, info of the actor."""
-        self._playing()
+        self._living()
         return super().last(observe)
+
+    def agent_iter(self, max_iter: int = 2**63) -> AECIterable:
+        """Yields ``agent_selection`` until every agent has left.
+
+        Raises:
+            ResetNeeded: before the first ``reset``.
+        """
+        self._playing()
+        return super().agent_iter(max_iter)
 
     def state(self) -> dict[str, Any]:
         """The global state for a central critic: the whole problem and every turn so far."""
@@ -247,7 +210,7 @@ class FlexMarkovGame(AECEnv):
             ),
         }
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The conversation and its D graph: a text (ansi), printed (human), or a page (html)."""
         if self.render_mode is None:
             raise InvalidArgument("give render_mode='ansi', 'human' or 'html' to make() to render")
@@ -303,29 +266,26 @@ class FlexMarkovGame(AECEnv):
         Raises:
             OutOfTurn: the agent's dependencies are not met, or it has nothing to do.
         """
-        ready = self.ready
-        if agent not in ready:
-            raise OutOfTurn(f"{agent!r} cannot act now; ready are {list(ready)}")
+        if agent not in self.ready:
+            raise self._out_of_turn(agent)
         self.agent_selection = agent
 
     def graph(self, step: int | None = None) -> DependencyGraph:
-        """D of an env step (by default the current one), over the agents called in it."""
-        episode = self._playing()
-        calls = [c for c in episode.calls if c.step == (episode.step if step is None else step)]
-        return DependencyGraph.from_edges(
-            [c.agent for c in calls], [(i, c.agent) for c in calls for i in c.sees]
-        )
+        """D of an env step (by default the current one), over the agents called in it.
+
+        Raises:
+            InvalidArgument: the episode has had no such step.
+        """
+        return self._playing().graph(step)
 
     def demonstrate(self, agent: str) -> str:
         """A correct scripted action for an agent, on problems that carry their solution.
 
         Raises:
             InvalidArgument: the workflow or the problem has no demonstrations.
+            GameError: the agent has not been called in this episode.
         """
-        episode = self._playing()
-        call = episode.call_of(agent)
-        if call is None:
-            raise GameError(f"{agent!r} has not been called in this episode")
+        episode, call = self._playing(), self._called(agent)
         return self.workflow.demonstrate(
             agent,
             episode.problem,
@@ -336,6 +296,8 @@ class FlexMarkovGame(AECEnv):
     def snapshot(self) -> Snapshot:
         """The whole state of the episode; restore it any number of times, also elsewhere."""
         return Snapshot(
+            team=(self.workflow.name, *self.possible_agents),
+            episodes=self._episodes,
             episode=self._playing().copy(),
             agents=tuple(self.agents),
             selection=self.agent_selection,
@@ -343,11 +305,18 @@ class FlexMarkovGame(AECEnv):
             rewards=dict(self.rewards),
             cumulative=dict(self._cumulative_rewards),
             dead=frozenset(a for a, over in self.terminations.items() if over),
-            infos={agent: dict(info) for agent, info in self.infos.items()},
+            infos=deepcopy(self.infos),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot, of this game or of an equally made one."""
+        """Go back to a snapshot, of this game or of an equally made one.
+
+        Raises:
+            GameError: the snapshot belongs to a game of another workflow or team.
+        """
+        if snapshot.team != (team := (self.workflow.name, *self.possible_agents)):
+            raise GameError(f"a snapshot of {snapshot.team} cannot be restored in {team}")
+        self._episodes = snapshot.episodes
         self._episode = snapshot.episode.copy()
         self._seed = snapshot.episode.seed
         self.agents = list(snapshot.agents)
@@ -357,35 +326,12 @@ class FlexMarkovGame(AECEnv):
         self._cumulative_rewards = dict(snapshot.cumulative)
         self.terminations = {a: a in snapshot.dead for a in self.agents}
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos = {agent: dict(info) for agent, info in snapshot.infos.items()}
+        self.infos = deepcopy(snapshot.infos)
 
     def transcript(self) -> Transcript:
         """The episode so far as plain data."""
-        episode = self._playing()
-        outcome = episode.outcome
-        ended: dict[str, Any] = {}
-        if outcome is not None:
-            ended = {
-                "answer": outcome.answer,
-                "designated": outcome.designated,
-                "verdict": asdict(outcome.verdict),
-                "rewards": dict(outcome.rewards),
-                "step_rewards": outcome.step_rewards,
-                "truth": dict(outcome.truth),
-                "infra_error": outcome.infra_error,
-            }
-        return Transcript(
-            env=self.spec.id if self.spec else self.metadata["name"],
-            kwargs=dict(self.spec.kwargs) if self.spec else {},
-            seed=episode.seed,
-            problem=episode.problem.id,
-            problem_hash=payload_hash(episode.problem),
-            statement=episode.problem.statement,
-            order=tuple(episode.order),
-            turns=episode.history,
-            finished=outcome is not None,
-            **ended,
-        )
+        env = self.spec.id if self.spec else self.metadata["name"]
+        return self._playing().transcript(env, self.spec.kwargs if self.spec else {})
 
     # ------------------------------------------------------------------ inside
 
@@ -394,77 +340,32 @@ class FlexMarkovGame(AECEnv):
             raise ResetNeeded("call reset() before anything else")
         return self._episode
 
-    def _seed_spaces(self, seed: int) -> None:
-        for i, spec in enumerate(self.specs.values()):
-            for j, space in enumerate((spec.action_space, spec.observation_space)):
-                number = draw(UNLIMITED, "space", seed, i, j)
-                if isinstance(space, Utterance | ObservationSpace):
-                    space.seed_later(number)
-                else:
-                    space.seed(number)
-
-    def _choose(self, wanted: int | str | None) -> Problem:
-        if isinstance(wanted, str):
-            return self.source.find(wanted)
-        if wanted is not None:
-            return self.source.get(int(wanted))
-        bound = self.source.size or UNLIMITED
-        name, split = self.source.name, self.source.split
-        return self.source.get(draw(bound, "problem", name, split, self._seed, self._episodes))
-
-    def _legal(self, agent: str, action: Any) -> str:
-        if not isinstance(action, str):
-            raise InvalidAction(
-                f"the action of {agent} must be a text, not {type(action).__name__}; "
-                "None is for agents whose game is over"
-            )
-        if not self.specs[agent].action_space.contains(action):
-            raise InvalidAction(
-                f"the action of {agent} has {len(action)} characters, which its action space "
-                f"{self.specs[agent].action_space} does not contain; cut it before step()"
-            )
-        try:
-            action.encode()
-        except UnicodeEncodeError as error:
-            raise InvalidAction(
-                f"the action of {agent} holds a lone surrogate at character {error.start}; "
-                "decode model output with errors='replace'"
-            ) from error
-        if "\x00" in action:
-            raise InvalidAction(
-                f"the action of {agent} holds a NUL at character {action.index(chr(0))}; remove it"
-            )
-        return action
-
-    def _observation(self, call: PlannedCall) -> Observation:
+    def _living(self) -> EpisodeState:
         episode = self._playing()
-        seen = np.zeros(len(self.possible_agents), dtype=np.int8)
-        for other in call.sees:
-            seen[self._columns[other]] = 1
-        return {
-            "profile": self._profiles[call.agent],
-            "messages": self.workflow.observe(
-                call.agent,
-                self.workflow.statement(call.agent, episode.problem),
-                episode.visible(call, self.recall),
-            ),
-            "dependencies": seen,
-        }
+        if not self.agents:
+            raise ResetNeeded("the episode is over and every agent has left; call reset() first")
+        return episode
 
-    def _advance(self) -> None:
-        """Plan until somebody can act or the episode is over, then choose the next agent."""
+    def _called(self, agent: str) -> PlannedCall:
+        call = self._playing().latest.get(agent)
+        if call is None:
+            raise GameError(
+                f"{agent!r} has not been called in this episode; in the game: {self.agents}"
+            )
+        return call
+
+    def _out_of_turn(self, agent: str) -> OutOfTurn:
+        return OutOfTurn(f"{agent!r} cannot act now; ready are {list(self.ready)}")
+
+    def _enact(self, news: Round | Outcome | None) -> None:
+        """Let newly called agents join, or everybody's game end, and choose who is next."""
         episode = self._playing()
-        if len(episode.turns) == len(episode.calls):
-            key = partial(self.domain.answer_key, episode.problem)
-            history = History(episode.history, key)
-            plan = self.workflow.plan(history)
-            if isinstance(plan, Finish):
-                self._finish(plan, history)
-                return
-            episode.open(plan, self.workflow)
-            for call in plan.calls:
-                if call.agent not in self.terminations:
-                    self._join(call.agent)
+        if isinstance(news, Outcome):
+            self._end(news)
+            return
+        for call in news.calls if news else ():
+            if call.agent not in self.terminations:
+                self._join(call.agent)
         self.agent_selection = episode.ready()[0].agent
 
     def _join(self, agent: str) -> None:
@@ -473,50 +374,16 @@ class FlexMarkovGame(AECEnv):
         self._cumulative_rewards[agent] = 0.0
         self.terminations[agent] = False
         self.truncations[agent] = False
-        self.infos[agent] = {"problem": self.problem.id, "fallback": ""}
+        self.infos[agent] = self._info("")
 
-    def _finish(self, finish: Finish, history: History) -> None:
+    def _info(self, fallback: str) -> dict[str, Any]:
+        return {"problem": self.problem.id, "fallback": fallback, "infra_error": False}
+
+    def _end(self, outcome: Outcome) -> None:
         episode = self._playing()
-        verdicts: dict[str, Verdict] = {}
-
-        def grade(reply: str) -> Verdict:
-            if reply not in verdicts:
-                try:
-                    verdicts[reply] = self.domain.grade(episode.problem, reply)
-                except InfraError as error:
-                    verdicts[reply] = Verdict(0.0, "infra_error", str(error))
-            return verdicts[reply]
-
-        verdict = grade(finish.answer)
-        truth = self.workflow.truth(history, lambda reply: grade(reply).score, finish)
-        terms = self.reward.terms(
-            verdict.score, self.agents, finish.designated, history.turns, truth
-        )
-        infra_error = any(v.status == "infra_error" for v in verdicts.values())
-        rewards = self.reward.agent_rewards(terms)
-        central = self.reward.central(verdict.score, terms)
-        if infra_error:
-            rewards, central = dict.fromkeys(rewards, 0.0), 0.0
-        episode.outcome = Outcome(
-            verdict=verdict,
-            answer=finish.answer,
-            designated=finish.designated,
-            fallback=finish.fallback,
-            rewards=rewards,
-            step_rewards=(*[0.0] * episode.step, central),
-            terms=terms,
-            truth=truth,
-            infra_error=infra_error,
-        )
+        episode.outcome = outcome
         for agent in self.agents:
-            self.rewards[agent] = rewards[agent]
+            self.rewards[agent] = outcome.rewards[agent]
             self.terminations[agent] = True
-            mine = [t for t in history.turns if t.agent == agent]
-            self.infos[agent] = {
-                "problem": episode.problem.id,
-                "fallback": "; ".join(t.fallback for t in mine if t.fallback),
-                "verdict": verdict.status,
-                "reward_terms": terms[agent],
-                "truth": [truth.get(t.position) for t in mine],
-                "infra_error": infra_error,
-            }
+            mine = [turn for turn in episode.history if turn.agent == agent]
+            self.infos[agent] = {"problem": episode.problem.id, **outcome.info(agent, mine)}

@@ -106,11 +106,17 @@ class ProblemSource(Protocol):
     split: str
 
     @property
-    def size(self) -> int | None: ...
+    def size(self) -> int | None:
+        """Number of problems, None without an end."""
+        ...
 
-    def get(self, index: int) -> Problem: ...
+    def get(self, index: int) -> Problem:
+        """Problem number ``index``, from 0."""
+        ...
 
-    def find(self, id: str) -> Problem: ...
+    def find(self, id: str) -> Problem:
+        """The problem with this id."""
+        ...
 
 
 @runtime_checkable
@@ -127,6 +133,10 @@ class Domain(Protocol):
     name: str
     answer_format: str
 
-    def grade(self, problem: Problem, reply: str) -> Verdict: ...
+    def grade(self, problem: Problem, reply: str) -> Verdict:
+        """The verdict on a whole reply."""
+        ...
 
-    def answer_key(self, problem: Problem, reply: str) -> Hashable | None: ...
+    def answer_key(self, problem: Problem, reply: str) -> Hashable | None:
+        """Equal for equal answers, None without one."""
+        ...

@@ -31,7 +31,7 @@ from flexmg.errors import (
 )
 from flexmg.game import FlexMarkovGame
 
-ID = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*?)(?:-v(?P<version>0|[1-9][0-9]*))?$")
+ID = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*?)(?:-v(?P<version>0|[1-9][0-9]*))?")
 ENTRY_POINTS = "flexmg.envs"
 
 
@@ -83,7 +83,7 @@ def register(
     Raises:
         RegistrationError: the id has no version or is taken.
     """
-    match = ID.match(id)
+    match = _match(id)
     if match is None or match["version"] is None:
         raise RegistrationError(f"{id!r} is not an id such as 'my-game-v0'")
     if id in _registry:
@@ -105,13 +105,12 @@ def spec(id: str) -> EnvSpec:
         NameNotFound: unknown name; the message names the closest one.
         VersionNotFound: the name has no such version.
     """
-    match = ID.match(id)
-    name, version = (match["name"], match["version"]) if match else (id, None)
+    match = _match(id)
+    name, version = (match["name"], match["version"]) if match else (str(id), None)
     versions = sorted(s.version for s in _registry.values() if s.name == name)
     if not versions:
-        known = sorted({s.name for s in _registry.values()})
         raise NameNotFound(
-            f"no environment is called {name!r}.{did_you_mean(name, known)} "
+            f"no environment is called {name!r}.{did_you_mean(f'{name}-v{version}', _registry)} "
             "See flexmg.pprint_registry() for all of them"
         )
     if version is None:
@@ -150,6 +149,10 @@ def make(id: str, **kwargs: Any) -> FlexMarkovGame:
     return game
 
 
+def _match(id: Any) -> re.Match[str] | None:
+    return ID.fullmatch(id) if isinstance(id, str) else None
+
+
 def pprint_registry() -> None:
     """Print every id with its description."""
     from rich.console import Console
@@ -166,25 +169,35 @@ def registered() -> tuple[EnvSpec, ...]:
     return tuple(_registry[id] for id in sorted(_registry))
 
 
-def check_keywords(given: Iterable[str], allowed: Iterable[str], owner: str) -> None:
-    """Refuse keywords that are not allowed, with the closest allowed one.
+def check_keywords(
+    given: Iterable[str], allowed: Iterable[str], owner: str, others: Iterable[str] = ()
+) -> None:
+    """Refuse keywords that are not allowed, with the closest known one.
+
+    Args:
+        given: the keywords to check.
+        allowed: those allowed here.
+        owner: whose keywords these are, for the message.
+        others: keywords that are fine, but taken elsewhere; part of the message.
 
     Raises:
         InvalidArgument: naming the first unknown keyword and all allowed ones.
     """
-    allowed = sorted(allowed)
+    allowed = set(allowed)
+    known = sorted({*allowed, *others})
     for name in given:
         if name not in allowed:
             raise InvalidArgument(
-                f"{owner} has no keyword {name!r}.{did_you_mean(name, allowed)} "
-                f"It takes {', '.join(allowed)}"
+                f"{owner} has no keyword {name!r}.{did_you_mean(name, known)} "
+                f"It takes {', '.join(known)}"
             )
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`` Did you mean 'x'?`` for the closest known word, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    spelled = {one.lower(): one for one in known}
+    close = difflib.get_close_matches(str(word).lower(), list(spelled), n=1, cutoff=0.5)
+    return f" Did you mean {spelled[close[0]]!r}?" if close else ""
 
 
 def require(module: str, extra: str, what: str) -> None:
@@ -193,7 +206,11 @@ def require(module: str, extra: str, what: str) -> None:
     Raises:
         MissingDependency: naming the extra to install.
     """
-    if importlib.util.find_spec(module) is None:
+    try:
+        found = importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a parent of "package.module" lacks
+        found = False
+    if not found:
         raise MissingDependency(
             f"{what} needs the package {module!r}: install it with  pip install 'flexmg[{extra}]'"
         )
@@ -201,7 +218,11 @@ def require(module: str, extra: str, what: str) -> None:
 
 def load_plugins() -> None:
     """Let every installed package register its environments; a broken one only warns."""
-    for plugin in entry_points(group=ENTRY_POINTS):
+    # Ours first, whatever the order on the path: nobody else can take our ids.
+    plugins = entry_points(group=ENTRY_POINTS)
+    for plugin in sorted(
+        plugins, key=lambda p: (p.dist is None or p.dist.name != "flexmg", p.name)
+    ):
         try:
             plugin.load()()
         except Exception as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, fields
+from typing import Any
 
 from flexmg.errors import FlexMGError
 from flexmg.game import FlexMarkovGame
 from flexmg.registry import make
-from flexmg.transcript import Transcript
+from flexmg.transcript import Transcript, Turn
 
 # A grader may add up the same numbers in another order on another machine.
 TOLERANCE = 1e-9
@@ -43,17 +45,20 @@ def replay(transcript: Transcript, env: FlexMarkovGame | None = None) -> Replay:
         env: the game to play it in; by default made from the record's id and kwargs.
     """
     try:
-        game = make(transcript.env, **transcript.kwargs) if env is None else env
+        game = make(transcript.env, **transcript.kwargs) if env is None else env.unwrapped
+    except Exception as error:
+        # A record may claim any keyword and any value: whatever comes of it is a finding.
+        return Replay((f"its environment cannot be made: {type(error).__name__}: {error}",), None)
+    try:
         game.reset(seed=transcript.seed, options={"problem": transcript.problem})
-        texts = {
-            agent: [t.text for t in transcript.turns if t.agent == agent]
-            for agent in transcript.order
-        }
+        texts: dict[str, deque[str]] = {agent: deque() for agent in transcript.order}
+        for turn in transcript.turns:
+            texts.setdefault(turn.agent, deque()).append(turn.text)
         for agent in transcript.order:
             if not texts[agent]:
-                return Replay((f"{agent} acts more often than it has turns",), game.transcript())
+                return Replay((f"{agent} acts more often than it has turns",), None)
             game.select(agent)
-            game.step(texts[agent].pop(0))
+            game.step(texts[agent].popleft())
     except FlexMGError as error:
         return Replay((f"the record cannot be played: {error}",), None)
     again = game.transcript()
@@ -70,7 +75,9 @@ def _differences(old: Transcript, new: Transcript) -> list[str]:
         "finished",
         "answer",
         "designated",
+        "fallback",
         "infra_error",
+        "digest",
     ):
         if getattr(old, name) != getattr(new, name):
             found.append(
@@ -79,9 +86,13 @@ def _differences(old: Transcript, new: Transcript) -> list[str]:
     if len(old.turns) != len(new.turns):
         found.append(f"turns: recorded {len(old.turns)}, replayed {len(new.turns)}")
     for before, after in zip(old.turns, new.turns, strict=False):
-        if before != after:
-            fields = [f for f in before.__slots__ if getattr(before, f) != getattr(after, f)]
-            found.append(f"turn {after.position} of {after.agent} differs in {', '.join(fields)}")
+        differing = [
+            f.name for f in fields(Turn) if getattr(before, f.name) != getattr(after, f.name)
+        ]
+        if differing:
+            found.append(
+                f"turn {after.position} of {after.agent} differs in {', '.join(differing)}"
+            )
     for name in ("status", "answer", "rule"):
         if old.verdict.get(name) != new.verdict.get(name):
             was, now = old.verdict.get(name), new.verdict.get(name)
@@ -95,13 +106,15 @@ def _differences(old: Transcript, new: Transcript) -> list[str]:
     return found
 
 
-def _score(transcript: Transcript) -> dict[str, float]:
+def _score(transcript: Transcript) -> dict[str, Any]:
     return {"score": transcript.verdict["score"]} if "score" in transcript.verdict else {}
 
 
 def _number_differences(name: str, old: dict, new: dict) -> list[str]:
     if set(old) != set(new):
         return [f"{name}: recorded for {sorted(old)}, replayed for {sorted(new)}"]
+    if strange := [key for key, value in old.items() if not isinstance(value, int | float)]:
+        return [f"{name} of {strange}: recorded values are not numbers"]
     return [
         f"{name} of {key}: recorded {old[key]}, replayed {new[key]}"
         for key in old

@@ -38,21 +38,25 @@ class Reward:
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        if not self.weights:
+        if not isinstance(self.weights, Mapping) or not self.weights:
             raise InvalidArgument(f"a reward needs at least one term of {TERMS}")
         for term, weight in self.weights.items():
             if term not in TERMS:
                 raise InvalidArgument(f"reward term {term!r} is not one of {TERMS}")
-            if not math.isfinite(weight):
-                raise InvalidArgument(f"the weight of reward term {term!r} is {weight!r}")
+            if not isinstance(weight, int | float) or not math.isfinite(weight):
+                raise InvalidArgument(
+                    f"the weight of reward term {term!r} must be a finite number, not {weight!r}"
+                )
 
     @classmethod
-    def of(cls, mode: str | Mapping[str, float]) -> Reward:
+    def of(cls, mode: str | Mapping[str, float] | Reward) -> Reward:
         """A reward from a mode (``team``, ``designated``, ``local``) or from weights (mixed).
 
         Raises:
             InvalidArgument: an unknown mode or term, or a weight that is not finite.
         """
+        if isinstance(mode, Reward):
+            return mode
         if isinstance(mode, Mapping):
             return cls(dict(mode))
         if mode not in MODES:

@@ -10,12 +10,13 @@ visible, so a workflow cannot leak what the mask hides.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from flexmg.agents import AgentSpec, Profile, role_of
-from flexmg.errors import InvalidArgument
+from flexmg.errors import InvalidArgument, WorkflowError
 from flexmg.problem import Domain, Problem
 from flexmg.spaces import ObservationSpace, Utterance
 from flexmg.transcript import Turn
@@ -23,7 +24,9 @@ from flexmg.transcript import Turn
 Message = dict[str, str]
 CustomProfile = Profile | str | Mapping[str, str]
 LONGEST_ACTION = 32_768  # characters
-LONGEST_MESSAGE = 1_048_576
+LONGEST_MESSAGE = 2**30  # more than the longest episode can say
+TOKEN_LIMIT = 512
+SPLIT_NOTE = "Each agent knows only some of the facts. Pass on those you know."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,15 @@ class History:
     answer_key: Callable[[str], Hashable | None]
 
     def last(self, agent: str) -> Turn:
-        """The latest turn of ``agent``."""
-        return next(turn for turn in reversed(self.turns) if turn.agent == agent)
+        """The latest turn of ``agent``.
+
+        Raises:
+            WorkflowError: it has none.
+        """
+        for turn in reversed(self.turns):
+            if turn.agent == agent:
+                return turn
+        raise WorkflowError(f"{agent!r} has not acted in this episode yet")
 
     def of_role(self, role: str) -> tuple[Turn, ...]:
         """All turns of a role."""
@@ -100,13 +110,13 @@ class Workflow(ABC):
     Class attributes:
         roles: profile per role; ``{answer_format}`` in an output format becomes the
             domain's sentence on how to write an answer.
-        limits: default tokens per action by role.
+        limits: default tokens per action by role; 512 for a role it does not name.
         informed: the roles that share the facts under ``information="split"``.
     """
 
     name: ClassVar[str]
-    roles: ClassVar[Mapping[str, Profile]]
-    limits: ClassVar[Mapping[str, int]]
+    roles: Mapping[str, Profile]
+    limits: ClassVar[Mapping[str, int]] = {}
     informed: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -125,8 +135,16 @@ class Workflow(ABC):
         self.information = information
         self.anonymous = profiles == "anonymous"
         self.agents = tuple(self.team())
+        if not self.agents or len(set(self.agents)) != len(self.agents):
+            raise WorkflowError(
+                f"team() of workflow {self.name!r} must name different agents, "
+                f"not {list(self.agents)}"
+            )
+        if strangers := [a for a in self.agents if role_of(a) not in self.roles]:
+            raise WorkflowError(f"workflow {self.name!r} has no role for {strangers}")
         self.specs = self._specs(profiles, token_limits)
         self._informed = tuple(a for a in self.agents if role_of(a) in self.informed)
+        self._copies = Counter(map(role_of, self.agents))
 
     @abstractmethod
     def team(self) -> Sequence[str]:
@@ -187,8 +205,8 @@ class Workflow(ABC):
         if self.anonymous:
             return f"Agent {self.agents.index(agent) + 1}"
         spec = self.specs[agent]
-        alone = sum(role_of(a) == spec.role for a in self.agents) == 1
-        return spec.role.capitalize() + ("" if alone else f" {spec.slot + 1}")
+        word = spec.role.replace("_", " ").capitalize()
+        return word if self._copies[spec.role] == 1 else f"{word} {spec.slot + 1}"
 
     def quote(self, turn: Turn) -> str:
         """A turn as the others read it: title, then text."""
@@ -196,6 +214,8 @@ class Workflow(ABC):
 
     def statement(self, agent: str, problem: Problem) -> str:
         """The problem as this agent may read it: with ``information="split"``, its facts only.
+
+        Every agent is asked the question, and told that the facts are divided.
 
         Raises:
             InvalidArgument: the problem has fewer than two facts to divide.
@@ -207,11 +227,11 @@ class Workflow(ABC):
                 f"problem {problem.id!r} has no facts to divide; information='split' needs "
                 "source='synthetic' or a source whose problems carry facts"
             )
-        mine = ()
+        mine: tuple[str, ...] = ()
         if agent in self._informed:
             place = self._informed.index(agent)
             mine = problem.facts[place :: len(self._informed)]
-        return " ".join([*mine, problem.question])
+        return " ".join([*mine, problem.question, SPLIT_NOTE])
 
     def _specs(
         self,
@@ -219,11 +239,13 @@ class Workflow(ABC):
         token_limits: int | Mapping[str, int] | None,
     ) -> dict[str, AgentSpec]:
         custom: Mapping[str, CustomProfile] = profiles if isinstance(profiles, Mapping) else {}
-        if not custom and profiles not in ("roles", "anonymous", {}):
+        if not isinstance(profiles, Mapping) and profiles not in ("roles", "anonymous"):
             raise InvalidArgument(
                 f"profiles={profiles!r} is neither 'roles', 'anonymous' nor a mapping from role"
             )
         limits = token_limits if isinstance(token_limits, Mapping) else {}
+        if token_limits is not None and not isinstance(token_limits, Mapping):
+            limits = dict.fromkeys(self.roles, token_limits)
         for name, given in (("profiles", custom), ("token_limits", limits)):
             if unknown := set(given) - set(self.roles):
                 raise InvalidArgument(
@@ -238,11 +260,8 @@ class Workflow(ABC):
                 text = f"You are agent {number} of a team of {len(self.agents)}."
                 profile = Profile(text, profile.output_format)
             elif role in custom:
-                given = custom[role]
-                profile = (
-                    given if isinstance(given, Profile) else Profile(given, profile.output_format)
-                )
-            limit = token_limits if isinstance(token_limits, int) else limits.get(role)
+                profile = _custom_profile(role, custom[role], profile)
+            default = self.limits.get(role, TOKEN_LIMIT)
             specs[agent] = AgentSpec(
                 role=role,
                 slot=int(agent.rpartition("_")[2]),
@@ -252,7 +271,7 @@ class Workflow(ABC):
                 ),
                 observation_space=ObservationSpace(len(self.agents), LONGEST_MESSAGE),
                 action_space=Utterance(LONGEST_ACTION),
-                token_limit=limit or self.limits[role],
+                token_limit=positive(f"token_limits[{role!r}]", limits.get(role, default)),
             )
         return specs
 
@@ -272,14 +291,29 @@ def problem_text(statement: str) -> str:
     return f"Problem: {statement}"
 
 
-def _custom_profile(given: CustomProfile, designed: Profile) -> Profile:
+def positive(name: str, value: Any) -> int:
+    """``value`` if it is a whole number from 1 on.
+
+    Raises:
+        InvalidArgument: it is not; the message names the argument.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidArgument(f"{name}={value!r} is not a whole number from 1 on")
+    return value
+
+
+def _custom_profile(role: str, given: CustomProfile, designed: Profile) -> Profile:
+    """The profile asked for; what a mapping leaves out stays as designed."""
     if isinstance(given, Profile):
         return given
-    if isinstance(given, str):
-        return Profile(given, designed.output_format)
-    try:
-        return Profile(**given)
-    except TypeError as error:
+    fields = {"text": given} if isinstance(given, str) else given
+    if (
+        not isinstance(fields, Mapping)
+        or not set(fields) <= {"text", "output_format"}
+        or not all(isinstance(text, str) for text in fields.values())
+    ):
         raise InvalidArgument(
-            f"a profile has the fields 'text' and 'output_format', not {sorted(given)}"
-        ) from error
+            f"profiles[{role!r}] must be a text, a Profile, or a mapping with the texts 'text' "
+            f"and 'output_format', not {given!r:.80}"
+        )
+    return replace(designed, **fields)

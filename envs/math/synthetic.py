@@ -13,110 +13,136 @@ only chooses indices.
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
-
-import numpy as np
+from itertools import count, pairwise
 
 from flexmg.errors import InvalidArgument, UnknownProblem
 from flexmg.problem import Problem, content_hash
-from flexmg.seeding import stream
+from flexmg.seeding import draws
 
 LEVELS = (1, 2, 3, 4, 5)
 DEFAULT_LEVEL = 1
 # Share of the content-hash space (in sixteenths) that belongs to each split.
 SPLITS = {"test": range(2), "validation": range(2, 4), "train": range(4, 16)}
 
-NAMES = ("Ann", "Ben", "Eva", "Leo", "Mia", "Tom")
-THINGS = ("pens", "cups", "books", "hats", "caps", "bags")
-FRUIT = ("apples", "pears", "plums", "figs")
+NAMES = ("Ann", "Ben", "Eva", "Ida", "Kim", "Leo", "Mia", "Sam", "Tom", "Zoe")
+THINGS = ("pens", "cups", "books", "hats", "caps", "bags", "toys", "lamps", "mugs", "keys")
+FRUIT = ("apples", "pears", "plums", "figs", "limes", "dates")
+NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+MOST_DRAWS = 32  # random numbers behind one draft; no family needs as many
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A problem before it has an id: facts, question, the steps of its solution, their plan."""
+    """A problem before it has an id.
+
+    Args:
+        facts: one sentence each.
+        question: what is asked of them.
+        plan: what to do, one line per part.
+        steps: the equations of each line of the plan, ``"2*7=14"`` or several.
+        answer: what the last equation yields.
+    """
 
     facts: tuple[str, ...]
     question: str
-    steps: tuple[str, ...]
     plan: tuple[str, ...]
+    steps: tuple[str, ...]
     answer: int
 
 
 class Numbers:
     """Draws of the sizes that a level allows.
 
-    Level 1: one-digit numbers, two facts. Level 2: three facts. Level 3: three facts and
-    numbers up to 20. Level 4: four facts up to 30. Level 5: five facts up to 60.
+    Level 1: one-digit numbers, two parts. Level 2: three parts. Level 3: three parts and
+    numbers up to 20. Level 4: four parts up to 30. Level 5: five parts up to 60. Counts and
+    factors stay below 13 throughout.
     """
 
-    def __init__(self, rng: np.random.Generator, level: int) -> None:
-        self.rng = rng
+    def __init__(self, level: int, *key: str | int) -> None:
+        self._draws = iter(draws(MOST_DRAWS, *key))
         self.parts = (2, 3, 3, 4, 5)[level - 1]
         self.largest = (9, 9, 20, 30, 60)[level - 1]
 
+    def below(self, bound: int) -> int:
+        """A number from 0 to ``bound - 1``."""
+        return next(self._draws) % bound
+
     def small(self) -> int:
         """A count or factor, from 2."""
-        return int(self.rng.integers(2, min(self.largest, 12) + 1))
+        return 2 + self.below(min(self.largest, 12) - 1)
 
     def any(self) -> int:
         """A number, from 2."""
-        return int(self.rng.integers(2, self.largest + 1))
+        return 2 + self.below(self.largest - 1)
 
     def pick(self, words: tuple[str, ...], k: int) -> list[str]:
         """``k`` different words."""
-        return [words[i] for i in self.rng.permutation(len(words))[:k]]
+        left = list(words)
+        return [left.pop(self.below(len(left))) for _ in range(k)]
 
 
-def _sum_steps(values: list[int]) -> tuple[list[str], int]:
-    total, steps = values[0], []
+def _total(values: list[int]) -> tuple[list[str], int]:
+    """The equations that add up ``values``, and their sum."""
+    total, equations = values[0], []
     for value in values[1:]:
-        steps.append(f"{total}+{value}={total + value}")
+        equations.append(f"{total}+{value}={total + value}")
         total += value
-    return steps, total
+    return equations, total
 
 
 def purchase(n: Numbers) -> Draft:
     """Several things at several prices: a sum of products."""
     (name,) = n.pick(NAMES, 1)
     bought = [(n.small(), thing, n.any()) for thing in n.pick(THINGS, n.parts)]
-    facts = [f"{name} buys {k} {thing} at {price} coins each." for k, thing, price in bought]
-    products = [f"{k}*{price}={k * price}" for k, _, price in bought]
-    sums, total = _sum_steps([k * price for k, _, price in bought])
-    plan = [f"multiply {k} by {price}" for k, _, price in bought]
+    sums, total = _total([k * price for k, _, price in bought])
     return Draft(
-        tuple(facts),
-        f"How many coins does {name} pay?",
-        (*products, *sums),
-        (*plan, "add the results"),
-        total,
+        facts=tuple(
+            f"{name} buys {k} {thing} at {price} coins each." for k, thing, price in bought
+        ),
+        question=f"How many coins does {name} pay in all?",
+        plan=(*(f"multiply {k} by {price}" for k, _, price in bought), "add the results"),
+        steps=(*(f"{k}*{price}={k * price}" for k, _, price in bought), ", ".join(sums)),
+        answer=total,
     )
 
 
 def comparison(n: Numbers) -> Draft:
-    """Two people collect in bundles: a difference of products (or of their sums)."""
-    ann, ben = n.pick(NAMES, 2)
+    """Two people fill baskets: a difference of products, or of their sums.
+
+    The question says who has more. Of equal heaps one is changed by a fruit per basket, so
+    the answer is never 0.
+    """
+    first, second = n.pick(NAMES, 2)
     (fruit,) = n.pick(FRUIT, 1)
+    half = (n.parts + 1) // 2
     baskets = [(n.small(), n.any()) for _ in range(n.parts)]
-    half = n.parts // 2 + n.parts % 2
-    owners = [ann] * half + [ben] * (n.parts - half)
-    facts = [
-        f"{owner} fills {k} baskets with {each} {fruit} each."
-        for owner, (k, each) in zip(owners, baskets, strict=True)
-    ]
-    products = [k * each for k, each in baskets]
-    steps = [f"{k}*{each}={k * each}" for k, each in baskets]
-    left_steps, left = _sum_steps(products[:half])
-    right_steps, right = _sum_steps(products[half:])
-    more, less = max(left, right), min(left, right)
+    if sum(k * each for k, each in baskets[:half]) == sum(k * each for k, each in baskets[half:]):
+        k, each = baskets[-1]
+        baskets[-1] = (k, each - 1 if each > 2 else each + 1)
     plan = [f"multiply {k} by {each}" for k, each in baskets]
+    steps = [f"{k}*{each}={k * each}" for k, each in baskets]
+    heaps = []
+    for owner, heap in ((first, baskets[:half]), (second, baskets[half:])):
+        sums, total = _total([k * each for k, each in heap])
+        heaps.append((total, owner))
+        if sums:
+            plan.append(f"add the {fruit} of {owner}")
+            steps.append(", ".join(sums))
+    (less, loser), (more, winner) = sorted(heaps)
+    owners = [first] * half + [second] * (n.parts - half)
     return Draft(
-        tuple(facts),
-        f"By how many do the {fruit} of {ann} and {ben} differ?",
-        (*steps, *left_steps, *right_steps, f"{more}-{less}={more - less}"),
-        (*plan, "subtract the smaller from the larger"),
-        more - less,
+        facts=tuple(
+            f"{owner} fills {k} baskets with {each} {fruit} each."
+            for owner, (k, each) in zip(owners, baskets, strict=True)
+        ),
+        question=f"How many more {fruit} does {winner} have than {loser}?",
+        plan=(*plan, "subtract the smaller from the larger"),
+        steps=(*steps, f"{more}-{less}={more - less}"),
+        answer=more - less,
     )
 
 
@@ -125,20 +151,19 @@ def harvest(n: Numbers) -> Draft:
     (name,) = n.pick(NAMES, 1)
     amounts = [(n.any(), fruit) for fruit in n.pick(FRUIT, max(2, n.parts - 1))]
     days = n.small()
-    if n.parts == 2:
-        (one, kind), (other, sort) = amounts
-        facts = [f"Every day {name} picks {one} {kind} and {other} {sort}."]
-    else:
-        facts = [f"Every day {name} picks {k} {fruit}." for k, fruit in amounts]
-    facts.append(f"This goes on for {days} days.")
-    values = [k for k, _ in amounts]
-    sums, daily = _sum_steps(values)
+    picked = [f"{k} {fruit}" for k, fruit in amounts]
+    # With two parts the days are one of them.
+    daily_facts = [" and ".join(picked)] if n.parts == 2 else picked
+    sums, daily = _total([k for k, _ in amounts])
     return Draft(
-        tuple(facts),
-        f"How many fruits does {name} pick in all?",
-        (*sums, f"{daily}*{days}={daily * days}"),
-        ("add the daily amounts", f"multiply by {days}"),
-        daily * days,
+        facts=(
+            *(f"Every day {name} picks {amount}." for amount in daily_facts),
+            f"{name} does this for {days} days.",
+        ),
+        question=f"How many fruits does {name} pick in all?",
+        plan=("add the daily amounts", f"multiply by {days}"),
+        steps=(", ".join(sums), f"{daily}*{days}={daily * days}"),
+        answer=daily * days,
     )
 
 
@@ -146,48 +171,42 @@ def change(n: Numbers) -> Draft:
     """Money minus purchases."""
     (name,) = n.pick(NAMES, 1)
     bought = [(n.small(), thing, n.any()) for thing in n.pick(THINGS, n.parts - 1)]
-    spent = sum(k * price for k, _, price in bought)
-    purse = spent + n.any()
-    facts = [f"{name} has {purse} coins."]
-    facts += [f"{name} buys {k} {thing} at {price} coins each." for k, thing, price in bought]
-    steps, left = [], purse
-    steps += [f"{k}*{price}={k * price}" for k, _, price in bought]
+    purse = left = sum(k * price for k, _, price in bought) + n.any()
+    payments = []
     for k, _, price in bought:
-        steps.append(f"{left}-{k * price}={left - k * price}")
+        payments.append(f"{left}-{k * price}={left - k * price}")
         left -= k * price
-    plan = [f"multiply {k} by {price}" for k, _, price in bought]
     return Draft(
-        tuple(facts),
-        f"How many coins has {name} left?",
-        tuple(steps),
-        (*plan, f"subtract from {purse}"),
-        left,
+        facts=(
+            f"{name} has {purse} coins.",
+            *(f"{name} buys {k} {thing} at {price} coins each." for k, thing, price in bought),
+        ),
+        question=f"How many coins does {name} have left?",
+        plan=(*(f"multiply {k} by {price}" for k, _, price in bought), f"subtract from {purse}"),
+        steps=(*(f"{k}*{price}={k * price}" for k, _, price in bought), ", ".join(payments)),
+        answer=left,
     )
 
 
 def chain(n: Numbers) -> Draft:
     """Each has some more than the one before; the last some times as many."""
-    names = n.pick(NAMES, min(n.parts + 1, len(NAMES)))
+    names = n.pick(NAMES, n.parts + 1)
     (thing,) = n.pick(THINGS, 1)
     have = n.any()
-    facts = [f"{names[0]} has {have} {thing}."]
-    steps, plan = [], []
+    facts, plan, steps = [f"{names[0]} has {have} {thing}."], [], []
     for before, name in pairwise(names[:-1]):
         more = n.any()
         facts.append(f"{name} has {more} more than {before}.")
-        steps.append(f"{have}+{more}={have + more}")
         plan.append(f"add {more}")
+        steps.append(f"{have}+{more}={have + more}")
         have += more
     times = n.small()
-    facts.append(f"{names[-1]} has {times} times as many as {names[-2]}.")
-    steps.append(f"{have}*{times}={have * times}")
-    plan.append(f"multiply by {times}")
     return Draft(
-        tuple(facts),
-        f"How many {thing} has {names[-1]}?",
-        tuple(steps),
-        tuple(plan),
-        have * times,
+        facts=(*facts, f"{names[-1]} has {times} times as many as {names[-2]}."),
+        question=f"How many {thing} does {names[-1]} have?",
+        plan=(*plan, f"multiply by {times}"),
+        steps=(*steps, f"{have}*{times}={have * times}"),
+        answer=have * times,
     )
 
 
@@ -238,21 +257,26 @@ class SyntheticSource:
             self._prefix += "-" + "+".join(self.families)
 
     def get(self, index: int) -> Problem:
-        """Problem number ``index`` (any non-negative number), the same in every process."""
-        if index < 0:
-            raise UnknownProblem(f"{self.name} has no problem number {index}")
-        rng = stream("synthetic", self.split, self.level, ",".join(self.families), index)
-        while True:
-            family = self.families[int(rng.integers(len(self.families)))]
-            draft = FAMILIES[family](Numbers(rng, self.level))
+        """Problem number ``index`` (any whole number from 0 on), the same in every process."""
+        number = operator.index(index)
+        if number < 0:
+            raise UnknownProblem(
+                f"{self.name} has no problem number {number}: they are counted from 0"
+            )
+        key = ("synthetic", self.split, self.level, ",".join(self.families), number)
+        for attempt in count():
+            numbers = Numbers(self.level, *key, attempt)
+            family = self.families[numbers.below(len(self.families))]
+            draft = FAMILIES[family](numbers)
             statement = " ".join([*draft.facts, draft.question])
             if split_of(statement) == self.split:
-                return self._problem(draft, statement, family, index)
+                return self._problem(draft, statement, family, number)
+        raise AssertionError("count() has no end")
 
     def find(self, id: str) -> Problem:
         """The problem with this id."""
         prefix, _, number = id.rpartition("-")
-        if prefix != self._prefix or not number.isdigit():
+        if prefix != self._prefix or NUMBER.fullmatch(number) is None:
             raise UnknownProblem(
                 f"{id!r} is not a problem of this source, whose ids are {self._prefix}-<number>"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from flexmg.agents import Profile, role_of
 from flexmg.problem import Problem
@@ -117,22 +116,37 @@ class Quad(Chain):
     limits = {"planner": 512, "solver": 1024, "reflector": 512, "verifier": 1024}
 
 
-_VERDICT = re.compile(r"\b(not\s+|in|un)?(correct)\b", re.IGNORECASE)
+# "not (quite) correct", "isn't correct", "incorrect"; what is denied twice is affirmed.
+_VERDICT = re.compile(
+    r"(?P<denied>(?:\b(?:not|never|hardly|cannot)|n['’]t)(?:\s+\w+){0,3}?\s+)?"
+    r"\b(?P<prefix>in)?correct\b",
+    re.IGNORECASE,
+)
+_FIRST = re.compile(
+    r"\W*(?:(?:verdict|judge?ment)\W+)?(?:boxed\W+|text\W+)*(?=(?:not\s+|in)?correct\b)",
+    re.IGNORECASE,
+)
 
 
 def parse_verdict(text: str) -> Parsed:
-    """True for Correct, False for Incorrect, by the first such word.
+    r"""True for Correct, False for Incorrect.
 
-    Fallback: without one the work is not accepted (False), flagged.
+    A text that starts with the verdict (``Verdict:``, ``\boxed{`` and marks apart) means
+    it; elsewhere the word counts when all such words in the text agree. Fallback: without a
+    verdict, or with two different ones, the work is not accepted (False), flagged.
     """
-    found = _VERDICT.search(text)
-    if found is None:
+    first = _FIRST.match(text)
+    found = [
+        (match["denied"] is None) == (match["prefix"] is None)
+        for match in _VERDICT.finditer(text, first.end() if first else 0)
+    ]
+    if not found:
         return Parsed(False, "no verdict: read as Incorrect")
-    return Parsed(found[1] is None)
+    if first is None and len(set(found)) > 1:
+        return Parsed(False, "verdicts that differ: read as Incorrect")
+    return Parsed(found[0])
 
 
 def true_verdict(right: bool) -> str:
     """What a perfect judge writes."""
-    reason: Literal["Every step holds.", "The result does not hold."]
-    reason = "Every step holds." if right else "The result does not hold."
-    return f"{'Correct' if right else 'Incorrect'}. {reason}"
+    return "Correct. Every step holds." if right else "Incorrect. The result does not hold."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +17,11 @@ from flexmg.workflow import (
     Round,
     Workflow,
     assistant,
+    positive,
     problem_text,
     user,
 )
 
-from .arguments import positive
 from .chain import ANSWER
 from .demonstration import Solution
 
@@ -30,8 +31,8 @@ class Debate(Workflow):
 
     From the second round on a debater sees its own last answer and the others'. After
     the last round the answer that most debaters hold is graded (equal by the domain's
-    ``answer_key``); among equals, and where nobody holds an answer, the first debater's,
-    the latter flagged.
+    ``answer_key``). A tie goes to the answer of the first debater among the tied, and where
+    nobody holds an answer the first debater's reply counts, both flagged.
 
     Local truth: every turn's own answer.
 
@@ -72,17 +73,21 @@ class Debate(Workflow):
         held = [key for key in keys if key is not None]
         if not held:
             return Finish(last[0].text, (last[0].agent,), "no debater holds an answer: the first")
-        # max() keeps the first of equals, and keys stand in the debaters' order.
-        winner = max(held, key=held.count)
+        votes = Counter(held)
+        # Counter keeps the debaters' order, and max() the first of equals.
+        winner = max(votes, key=votes.__getitem__)
+        tie = sum(count == votes[winner] for count in votes.values()) > 1
         camp = [turn for turn, key in zip(last, keys, strict=True) if key == winner]
-        return Finish(camp[0].text, tuple(turn.agent for turn in camp))
+        fallback = "a tie: the answer of the first debater among the tied" if tie else ""
+        return Finish(camp[0].text, tuple(turn.agent for turn in camp), fallback)
 
     def observe(self, agent: str, statement: str, visible: Sequence[Turn]) -> tuple[Message, ...]:
         """The problem, the own last answer, the others' last answers."""
         chat = [user(problem_text(statement))]
-        latest = [t for t in visible if t.step == max(turn.step for turn in visible)]
-        chat += [assistant(t.text) for t in latest if t.agent == agent]
-        others = [self.quote(t) for t in latest if t.agent != agent]
+        latest = {turn.agent: turn for turn in visible}
+        if agent in latest:
+            chat.append(assistant(latest.pop(agent).text))
+        others = [self.quote(turn) for turn in latest.values()]
         if others:
             chat.append(user("\n\n".join(others)))
         return tuple(chat)

@@ -17,11 +17,11 @@ from flexmg.workflow import (
     Round,
     Workflow,
     assistant,
+    positive,
     problem_text,
     user,
 )
 
-from .arguments import positive
 from .chain import ANSWER, VERDICT, parse_verdict, true_verdict
 from .demonstration import Solution
 
@@ -34,7 +34,7 @@ class EvalOpt(Workflow):
     last generation is graded, accepted or not.
 
     Local truth: generator, its own answer each time; evaluator, 1 if its verdict is right
-    and it does not give a right answer away.
+    and its feedback on a wrong attempt does not hold the right answer.
 
     Args:
         cap: the most generations.
@@ -96,7 +96,7 @@ class EvalOpt(Workflow):
                 truth[turn.position] = score(turn.text)
                 right = truth[turn.position] == 1.0
             else:
-                revealed = score(turn.text) == 1.0
+                revealed = not right and score(turn.text) == 1.0
                 truth[turn.position] = float(turn.value == right and not revealed)
         return truth
 

@@ -18,25 +18,29 @@ from flexmg.workflow import (
     Parsed,
     Round,
     Workflow,
+    positive,
     problem_text,
     user,
 )
 
-from .arguments import positive
 from .chain import ANSWER
 from .demonstration import Solution, numbered, own_facts, solve_if_informed
 
-_ITEM = re.compile(r"^\s*(?:(?:strategy|subtask|task)\s*)?\d+\s*[.:)]\s*(\S.*?)\s*$", re.IGNORECASE)
+# "1. x", "2) x", "Strategy 3: x", "**Subtask 4:** x", but not "3.5 is the ratio".
+_ITEM = re.compile(
+    r"[\W_]*(?:(?:strategy|subtask|task)\s*)?\d+\s*[.:)](?!\d)[*_]*\s*(\S.*)", re.IGNORECASE
+)
 STRATEGIES = ("Work step by step.", "Compute each part first.")
 
 
 class OrchWorkers(Workflow):
     """One env step of two rounds: the orchestrator's list decides who joins the second.
 
-    The orchestrator writes up to ``n`` numbered lines, one per worker. Workers act in
-    parallel on their own line (D among them 0); the synthesizer sees all. Without
-    numbered lines every line that is not empty counts, flagged; lines beyond ``n`` are
-    left out, flagged; an empty text calls one worker without a line, flagged.
+    The orchestrator writes up to ``n`` numbered lines, one per worker; whatever is not
+    numbered is left out. Workers act in parallel on their own line (D among them 0); the
+    synthesizer sees all. Without numbered lines every line that is not empty counts,
+    flagged; lines beyond ``n`` are left out, flagged; an empty text calls one worker without
+    a line, flagged.
 
     Local truth: with strategies worker and synthesizer, their own answer; with subtasks
     the synthesizer alone. The orchestrator is paid the team's outcome.
@@ -119,20 +123,20 @@ class OrchWorkers(Workflow):
             return Parsed()
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         items = [found[1] for line in lines if (found := _ITEM.match(line))]
-        fallback = ""
+        flags = []
         if not items:
             items = lines
-            fallback = (
-                "no numbered lines: every line taken" if lines else "empty: one worker called"
-            )
+            flags = ["no numbered lines: every line taken" if lines else "empty: one worker called"]
         if len(items) > self.n:
-            fallback = f"{len(items)} lines: the first {self.n} taken"
-        return Parsed(items[: self.n] or [""], fallback)
+            flags.append(f"{len(items)} lines: the first {self.n} taken")
+        return Parsed(items[: self.n] or [""], "; ".join(flags))
 
     def observe(self, agent: str, statement: str, visible: Sequence[Turn]) -> tuple[Message, ...]:
         """A worker reads its own line; the synthesizer each worker's line and reply."""
         word = "strategy" if self.mode == "strategies" else "subtask"
-        lines = next((t.value for t in visible if role_of(t.agent) == "orchestrator"), [])
+        lines: list[str] = []
+        if visible and role_of(visible[0].agent) == "orchestrator":
+            lines = visible[0].value
         parts = [problem_text(statement)]
         if role_of(agent) == "worker":
             slot = self.specs[agent].slot

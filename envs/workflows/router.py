@@ -16,16 +16,19 @@ from flexmg.workflow import (
     Parsed,
     Round,
     Workflow,
+    positive,
 )
 
-from .arguments import positive
 from .chain import ANSWER, true_verdict
 from .demonstration import Solution
 
 SPECIALISTS = ("analyst_0", "solver_0", "critic_0")
-_CALL = re.compile(r"\bcall\s*:\s*([^\n]*)", re.IGNORECASE)
-_DONE = re.compile(r"\bdone\b", re.IGNORECASE)
-_NAME = re.compile(r"\b(?:" + "|".join(SPECIALISTS) + r")\b")
+_CALL = re.compile(r"\bcall\s*:([^\n]*)", re.IGNORECASE)
+# DONE anywhere, or "done" at the start of a line: "well done" in the middle is praise.
+_DONE = re.compile(r"\bDONE\b|^[^\w\n]*(?i:done)\b", re.MULTILINE)
+_NAME = re.compile(r"\b(analyst|solver|critic)(?:_0)?\b", re.IGNORECASE)
+_ARROW = re.compile(r"[-=]+>|→|\bthen\b", re.IGNORECASE)
+_WORD = re.compile(r"\b(?!(?:and|then)\b)\w+", re.IGNORECASE)
 
 
 class Router(Workflow):
@@ -33,10 +36,14 @@ class Router(Workflow):
 
     ``CALL: solver_0`` calls one specialist, ``CALL: analyst_0, solver_0`` two that are
     blind to each other, ``CALL: analyst_0 -> solver_0`` two in a row, the second seeing
-    the first (edges of D chosen by an action). ``DONE`` ends the episode; an answer in
-    the same text is graded, else the last specialist's that holds one (flagged), else the
-    last text. The cap ends it too. A text that neither calls nor is done calls the
-    specialists it names, flagged; one that names nobody is done, flagged.
+    the first (edges of D chosen by an action). ``DONE`` ends the episode, and so does the
+    cap. Case and the ``_0`` do not matter; the first CALL counts, also beside a DONE, an
+    agent called twice acts once, and words that are no names are left out: all flagged. A
+    CALL that names nobody is read as done, flagged. A text with neither CALL nor DONE calls
+    the specialists it names, or is read as done when it names nobody, flagged.
+
+    Graded is the text that ends the episode if it is the orchestrator's and holds an answer.
+    Otherwise, flagged, the solver's last text that holds one, else the last text.
 
     All recall the specialists' earlier turns; the orchestrator its own as well.
 
@@ -96,26 +103,26 @@ class Router(Workflow):
 
     def _finish(self, history: History) -> Finish:
         last = history.turns[-1]
-        for turn in reversed(history.turns):
-            if turn.agent == "orchestrator_0" and turn is not last:
-                continue
+        if last.agent == "orchestrator_0" and history.answer_key(last.text) is not None:
+            return Finish(last.text, (last.agent,))
+        for turn in reversed(history.of_role("solver")):
             if history.answer_key(turn.text) is not None:
-                fallback = "" if turn is last else "the last specialist's answer counts"
-                return Finish(turn.text, (turn.agent,), fallback)
-        return Finish(last.text, (last.agent,), "nobody holds an answer: the last text")
+                return Finish(turn.text, (turn.agent,), "the solver's last answer counts")
+        return Finish(last.text, (last.agent,), "no answer: the last text counts")
 
     def parse(self, agent: str, text: str) -> Parsed:
         """Whom the orchestrator calls: a list of groups, one after the other; [] when done."""
         if role_of(agent) != "orchestrator":
             return Parsed()
-        if called := _CALL.search(text):
-            groups = [_NAME.findall(part) for part in called[1].split("->")]
-            if plan := _once_each(groups):
-                return Parsed(plan)
-            return Parsed([], "CALL names no specialist: read as done")
-        if _DONE.search(text):
+        done = _DONE.search(text)
+        if calls := _CALL.findall(text):
+            plan, fallback = _read_call(calls[0])
+            beside = len(calls) > 1 or (done and plan)
+            flags = [fallback, "more than one CALL or DONE: the first CALL counts" * bool(beside)]
+            return Parsed(plan, "; ".join(filter(None, flags)))
+        if done:
             return Parsed([])
-        if plan := _once_each([_NAME.findall(text)]):
+        if plan := _once_each([_names(text)]):
             return Parsed(plan, "neither CALL nor DONE: the specialists named are called")
         return Parsed([], "neither CALL nor DONE: read as done")
 
@@ -143,6 +150,24 @@ class Router(Workflow):
                 )
             case _:
                 return solution.reply
+
+
+def _names(text: str) -> list[str]:
+    return [f"{name.lower()}_0" for name in _NAME.findall(text)]
+
+
+def _read_call(line: str) -> tuple[list[list[str]], str]:
+    """The groups that a CALL line names, and what had to be left out of it."""
+    groups = [_names(part) for part in _ARROW.split(line)]
+    plan = _once_each(groups)
+    if not plan:
+        return [], "CALL names no specialist: read as done"
+    flags = []
+    if sum(map(len, groups)) > sum(map(len, plan)):
+        flags.append("an agent called twice acts once")
+    if strangers := _WORD.findall(_NAME.sub(" ", line)):
+        flags.append(f"not specialists: {' '.join(strangers):.80}")
+    return plan, "; ".join(flags)
 
 
 def _once_each(groups: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -17,16 +17,22 @@ from flexmg.workflow import (
     Parsed,
     Round,
     Workflow,
+    positive,
     problem_text,
     user,
 )
 
-from .arguments import positive
 from .chain import ANSWER
 from .demonstration import Solution
 
-_BEST = re.compile(r"\bbest\s*(?:is|:)?\s*(?:candidate)?\s*(\d+)", re.IGNORECASE)
-_NUMBER = re.compile(r"(?<![\d.])\d+(?![\d.]*\d)")
+_WHOLE = r"(?<![\d.,+−-])(\d+)(?![.,]?\d)"
+_BEST = re.compile(
+    r"\bbest\b(?:\s+(?:one|candidate|is))*[\s:*_]*(?:is\s+)?(?:candidate\s*)?(?:number\s*)?[#*_]*"
+    + _WHOLE,
+    re.IGNORECASE,
+)
+_BOXED = re.compile(r"\\boxed\s*\{\s*(?:candidate\s*)?" + _WHOLE + r"\s*\}", re.IGNORECASE)
+_NUMBER = re.compile(_WHOLE)
 
 
 class Voting(Workflow):
@@ -77,16 +83,21 @@ class Voting(Workflow):
         return Finish(chosen.text, (chosen.agent, "aggregator_0"), fallback)
 
     def parse(self, agent: str, text: str) -> Parsed:
-        """The index that an aggregator names, from 1: ``Best: k``, else the only number."""
+        r"""The index that an aggregator names, from 1.
+
+        The last ``Best: k``, else the last ``\boxed{k}``, else the only number in the text.
+        """
         if role_of(agent) != "aggregator":
             return Parsed()
-        named = _BEST.findall(text) or [*{*_NUMBER.findall(text)}]
-        if len(named) == 1 or _BEST.search(text):
-            index = int(named[-1][:9])
-            if 1 <= index <= self.n:
-                return Parsed(index)
-            return Parsed(None, f"candidate {index} of {self.n} named: first valid one taken")
-        return Parsed(None, "no candidate named: first valid one taken")
+        named = _BEST.findall(text) or _BOXED.findall(text)
+        numbers = set(_NUMBER.findall(text))
+        if not named and len(numbers) == 1:
+            named = [*numbers]
+        if not named:
+            return Parsed(None, "no candidate named: first valid one taken")
+        if len(named[-1]) < 10 and 1 <= int(named[-1]) <= self.n:
+            return Parsed(int(named[-1]))
+        return Parsed(None, f"candidate {named[-1]:.9} of {self.n} named: first valid one taken")
 
     def observe(self, agent: str, statement: str, visible: Sequence[Turn]) -> tuple[Message, ...]:
         """The aggregator reads numbered candidates; the number is the voter's own."""
