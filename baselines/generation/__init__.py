@@ -1,0 +1,1 @@
+"""Engines that generate the actions of language-model policies."""

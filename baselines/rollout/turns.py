@@ -17,7 +17,7 @@ Ended = Literal["eos", "length", "stop"]
 
 
 @dataclass(slots=True)
-class Turn:
+class SampledTurn:
     """One action of one agent.
 
     Args:
@@ -73,11 +73,13 @@ class Episode:
         score: the verdict's score, None when there is none. ``status``: its status.
         infra_error: our own failure: the episode is left out of training and counted.
         infos: whatever else the environment reports, JSON-serialisable.
+        final_prompt_ids: of a truncated episode, what each agent that acted would be shown
+            next: the input of its own critic (IPPO) to bootstrap from.
     """
 
     problem: str
     sample: int
-    turns: list[Turn]
+    turns: list[SampledTurn]
     step_rewards: NDArray[np.float64]
     agent_rewards: dict[str, float]
     terminated: bool = True
@@ -86,6 +88,7 @@ class Episode:
     status: str = ""
     infra_error: bool = False
     infos: dict[str, Any] = field(default_factory=dict)
+    final_prompt_ids: dict[str, NDArray[np.int32]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
