@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from flexmg.errors import InvalidArgument
 from flexmg.registry import check_keywords, register
 
 if TYPE_CHECKING:
@@ -73,11 +74,20 @@ def math(
             :class:`flexmg.game.FlexMarkovGame`; the rest goes to the workflow.
 
     Raises:
-        InvalidArgument: a keyword that neither the game nor the workflow knows.
+        InvalidArgument: a keyword that neither the game nor the workflow nor the source knows.
     """
     from flexmg.envs.math.grader import MathDomain
     from flexmg.envs.math.sources import load
+    from flexmg.envs.math.synthetic import SyntheticSource
 
+    settings = {} if source_options is None else source_options
+    if not isinstance(settings, Mapping):
+        raise InvalidArgument(f"source_options={settings!r} is not a mapping")
+    if source == "synthetic":
+        own = _keywords(SyntheticSource) - _keywords(load)
+        check_keywords(settings, own, "source_options of the source 'synthetic'")
+    elif taken := sorted(_keywords(load).intersection(settings)):
+        raise InvalidArgument(f"{taken} are keywords of their own, not of source_options")
     problems = load(
         source,
         split=split,
@@ -85,15 +95,26 @@ def math(
         limit=limit,
         mapping=mapping,
         on_malformed=on_malformed,
-        **(source_options or {}),
+        **settings,
     )
-    return compose(workflow, MathDomain(), problems, options)
+    return compose(workflow, MathDomain(), problems, options, _keywords(math))
 
 
 def compose(
-    workflow: str, domain: Domain, problems: ProblemSource, options: Mapping[str, Any]
+    workflow: str,
+    domain: Domain,
+    problems: ProblemSource,
+    options: Mapping[str, Any],
+    others: Iterable[str] = (),
 ) -> FlexMarkovGame:
     """A game over a workflow: options are shared out between the two, unknown ones refused.
+
+    Args:
+        workflow: name of a workflow.
+        domain: the subject.
+        problems: the source.
+        options: keywords of the game and of the workflow.
+        others: keywords that the caller has taken itself, to be suggested for a slip.
 
     Raises:
         InvalidArgument: a keyword that neither the game nor the workflow knows.
@@ -105,7 +126,8 @@ def compose(
     cls = CLASSES[workflow]
     for_game = _keywords(FlexMarkovGame)
     for_workflow = _keywords(cls) | _keywords(Workflow)
-    check_keywords(options, for_game | for_workflow | _keywords(math), f"{domain.name}-{workflow}")
+    owner = f"{domain.name}-{workflow}"
+    check_keywords(options, for_game | for_workflow, owner, others)
     game = {name: value for name, value in options.items() if name in for_game}
     mine = {name: value for name, value in options.items() if name in for_workflow}
     return FlexMarkovGame(cls(domain, **mine), problems, **game)

@@ -1,4 +1,4 @@
-"""Whether an answer is the gold answer: structure by structure, value by value.
+r"""Whether an answer is the gold answer: structure by structure, value by value.
 
 Three-valued: True, False, or None when only symbolic work could tell. The same code
 runs in the caller's process, where None is passed on, and in a worker, where
@@ -7,31 +7,30 @@ runs in the caller's process, where None is passed on, and in a worker, where
 Rules that suites differ on, as decided here:
 
 * A missing unit is forgiven, on either side; a different one is not (``5 cm`` is not
-  ``5 m``, ``36^\\circ`` is not ``\\$36``).
-* A gold percentage accepts the bare number and the fraction (``35\\%``: 35, 0.35); a bare
-  gold accepts a percentage only of the same value (0.35: ``35\\%``; 9: never ``9\\%``).
+  ``5 m``, ``36^\circ`` is not ``\$36``).
+* A gold percentage accepts the bare number and the fraction (``35\%``: 35, 0.35); a bare
+  gold accepts a percentage only of the same value (0.35: ``35\%``; 9: never ``9\%``).
 * A base is part of the answer: ``63_7`` is neither ``637`` nor ``63`` nor 45.
 * A decimal stands for an exact gold when it is that gold correctly rounded to at least 6
   significant digits or 6 places (``0.142857`` for 1/7); ``0.667`` is not 2/3. Two decimals
   must be the same number (binary rounding noise after 15 digits aside).
 * Bare lists are unordered; tuples are ordered, and their brackets count: ``(3, 8)`` is not
-  ``[3, 8]``, ``\\{3, 8\\}`` or ``3, 8``. A set in braces equals the same bare list.
+  ``[3, 8]``, ``\{3, 8\}`` or ``3, 8``. A set in braces equals the same bare list.
 * ``1 < x < 6.5`` is the interval ``(1, 6.5)``; ``x = 8`` is 8 (but ``y = 8`` is not ``x = 8``).
 * Several answers where one is asked (``12 or 13``) are wrong.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from flexmg.envs.math import numeric
 from flexmg.envs.math.expression import (
     Alternatives,
     Assignment,
-    BaseNumber,
     Bounded,
     Collection,
     Dots,
@@ -54,15 +53,16 @@ from flexmg.envs.math.expression import (
     negative,
 )
 from flexmg.envs.math.normal_form import TooLarge, terms_of, written
-from flexmg.envs.math.reader import MIRRORED
+from flexmg.envs.math.units import UPRIGHT_UNITS
+from flexmg.envs.math.values import same_value
+from flexmg.envs.math.vocabulary import MIRRORED
 
 Question = Literal["equal", "proportional"]
+
 Decide = Callable[[Question, Node, Node], bool | None]
 
-FEWEST_DIGITS = 6  # of a decimal that stands for an exact value
-FEWEST_LEADING = 4  # significant digits that 6 places must hold
-NOISE_DIGITS = 15  # from here on a decimal may carry binary rounding noise
 MOST_ITEMS = 64
+
 REAL_LINE = Group("(", ")", (negative(Symbol("oo")), Symbol("oo")))
 
 
@@ -106,9 +106,11 @@ def compare(gold: Node, answer: Node, decide: Decide = undecided) -> bool | None
         return _compare_unread(gold, answer, decide)
     if isinstance(gold, Quantity) or isinstance(answer, Quantity):
         return _compare_quantities(gold, answer, decide)
+    gold, answer = _as_set(gold, answer), _as_set(answer, gold)
     if isinstance(gold, (Assignment, Relation)) or isinstance(answer, (Assignment, Relation)):
         return _compare_relations(gold, answer, decide)
-    gold, answer = _as_set(gold, answer), _as_set(answer, gold)
+    if is_constant(gold) and _is_measure(answer):
+        return compare(gold, answer.factors[0], decide)
     if is_arithmetic(gold) and is_arithmetic(answer):
         known = same_value(gold, answer)
         return decide("equal", gold, answer) if known is None else known
@@ -145,23 +147,49 @@ def _compare_structures(gold: Node, answer: Node, decide: Decide) -> bool | None
 
 
 def _as_set(node: Node, other: Node) -> Node:
-    """An inequality, or several, as the set that they describe; ``\\mathbb{R}`` as a line."""
+    r"""An inequality, or several, as the set that they describe; ``\mathbb{R}`` as a line."""
     if isinstance(node, Bounded) and not isinstance(other, (Bounded, Listing)):
         return node.interval
     if isinstance(node, Listing) and all(isinstance(item, Bounded) for item in node.items):
         bounded = [item for item in node.items if isinstance(item, Bounded)]
         if len({item.name for item in bounded}) == 1:
             return Union(tuple(item.interval for item in bounded))
-    if isinstance(node, Symbol) and node.name == "\\mathbb{R}":
-        return REAL_LINE
+    match node:
+        case Symbol("\\mathbb{R}"):
+            return REAL_LINE
+        case Relation(("minus",), (Symbol("\\mathbb{R}"), Collection(points))):
+            return _punctured_line(points)
+        case Group("[", "]", rows) if isinstance(other, Matrix):
+            lists = [row.items for row in rows if isinstance(row, Group)]
+            return Matrix(tuple(lists)) if len(lists) == len(rows) else node
     return node
+
+
+def _punctured_line(points: tuple[Node, ...]) -> Node:
+    """The real line without some numbers, as the intervals between them."""
+    if not all(isinstance(point, Number) for point in points):
+        return Relation(("minus",), (REAL_LINE, Collection(points)))
+    inner = sorted({p.value: p for p in points if isinstance(p, Number)}.items())
+    bounds = [REAL_LINE.items[0], *(point for _, point in inner), REAL_LINE.items[1]]
+    return Union(tuple(Group("(", ")", pair) for pair in itertools.pairwise(bounds)))
+
+
+def _is_measure(node: Node) -> TypeGuard[Product]:
+    """Whether ``5 m`` stands here: beside a constant gold the letter is a unit."""
+    return (
+        isinstance(node, Product)
+        and len(node.factors) == 2
+        and isinstance(node.factors[0], Number)
+        and isinstance(node.factors[1], Symbol)
+        and node.factors[1].name in UPRIGHT_UNITS
+    )
 
 
 def _compare_unread(gold: Node, answer: Node, decide: Decide) -> bool | None:
     """Only math-verify may know notation that the reader does not."""
-    if isinstance(gold, Unread) and isinstance(answer, Unread):
-        if "".join(gold.text.split()) == "".join(answer.text.split()):
-            return bool(gold.text)
+    texts = [side.text.split() for side in (gold, answer) if isinstance(side, Unread)]
+    if len(texts) == 2 and "".join(texts[0]) == "".join(texts[1]):
+        return bool(texts[0])
     for side in (gold, answer):
         if isinstance(side, Text) or (isinstance(side, Unread) and not side.symbolic):
             return False
@@ -169,6 +197,9 @@ def _compare_unread(gold: Node, answer: Node, decide: Decide) -> bool | None:
 
 
 def _compare_quantities(gold: Node, answer: Node, decide: Decide) -> bool | None:
+    if _is_measure(answer) and isinstance(gold, Quantity) and is_constant(gold.value):
+        number, unit = answer.factors
+        answer = Quantity(number, UPRIGHT_UNITS[unit.name] if isinstance(unit, Symbol) else "")
     gold_unit = gold.unit if isinstance(gold, Quantity) else None
     answer_unit = answer.unit if isinstance(answer, Quantity) else None
     expected = gold.value if isinstance(gold, Quantity) else gold
@@ -208,7 +239,7 @@ def _compare_relations(gold: Node, answer: Node, decide: Decide) -> bool | None:
             if is_constant(first) or is_constant(second):
                 return False
             return _same_equation(gold, answer, decide)
-        case (Assignment() | Relation(("=",), _)), (Assignment() | Relation(("=",), _)):
+        case ((Assignment() | Relation(("=",), _)), (Assignment() | Relation(("=",), _))):
             return _same_equation(gold, answer, decide)
         case Relation(), Relation():
             return some(
@@ -296,7 +327,7 @@ def _compare_lists(gold: Node, answer: Node, decide: Decide) -> bool | None:
     if isinstance(gold, Collection) or isinstance(answer, Collection):
         return _same_members(gold_items, answer_items, decide)
     gold_values, answer_values = _named_values(gold), _named_values(answer)
-    if bool(gold_values) != bool(answer_values):
+    if (gold_values is None) != (answer_values is None):
         return _in_order(gold_values or gold_items, answer_values or answer_items, decide)
     return _matched(gold_items, answer_items, decide)
 
@@ -306,19 +337,16 @@ def _items(node: Node) -> tuple[Node, ...] | None:
 
 
 def _named_values(node: Node) -> tuple[Node, ...] | None:
-    """``x = 1, y = 2`` as (1, 2): the values of assignments to different names."""
+    """``y = 2, x = 1`` as (1, 2): the values of different names, in the order of the names."""
     if not isinstance(node, Listing):
         return None
-    assigned = [item for item in node.items if isinstance(item, Assignment)]
-    names = [item.name for item in assigned]
-    if len(assigned) < len(node.items) or len(set(names)) < len(names) or names != sorted(names):
+    assigned = {item.name: item.value for item in node.items if isinstance(item, Assignment)}
+    if len(assigned) < len(node.items):
         return None
-    return tuple(item.value for item in assigned)
+    return tuple(assigned[name] for name in sorted(assigned, key=str.casefold))
 
 
-def _matched(
-    gold: Sequence[Node], answer: Sequence[Node], decide: Decide
-) -> bool | None:
+def _matched(gold: Sequence[Node], answer: Sequence[Node], decide: Decide) -> bool | None:
     """Whether the items can be paired so that every pair is equal."""
     if len(gold) != len(answer) or len(gold) > MOST_ITEMS:
         return False
@@ -344,74 +372,10 @@ def _pairing(allowed: list[list[bool]]) -> bool:
     return all(place(row, set()) for row in range(len(allowed)))
 
 
-def _same_members(
-    gold: Sequence[Node], answer: Sequence[Node], decide: Decide
-) -> bool | None:
+def _same_members(gold: Sequence[Node], answer: Sequence[Node], decide: Decide) -> bool | None:
     """Whether two sets have the same members, repetitions aside."""
     if max(len(gold), len(answer)) > MOST_ITEMS or not (gold and answer):
         return len(gold) == len(answer) == 0
     forward = every(some(compare(g, a, decide) for a in answer) for g in gold)
     backward = every(some(compare(g, a, decide) for g in gold) for a in answer)
     return every((forward, backward))
-
-
-# -- values ------------------------------------------------------------------------------
-@lru_cache(maxsize=8192)
-def form_of(node: Node) -> str | None:
-    """The normal form of a value, None when it is too large to write out."""
-    try:
-        return written(terms_of(node))
-    except (TooLarge, RecursionError):
-        return None
-
-
-def same_value(gold: Node, answer: Node) -> bool | None:
-    """Whether two values are equal, as far as exact and floating-point arithmetic tell."""
-    if isinstance(gold, Number) and isinstance(answer, Number):
-        return gold.value == answer.value or stands_for(answer, gold) or stands_for(gold, answer)
-    if isinstance(answer, Number) and stands_for(answer, gold):
-        return True
-    if isinstance(gold, Number) and stands_for(gold, answer):
-        return True
-    one, other = form_of(gold), form_of(answer)
-    if one is not None and one == other:
-        return True
-    if numeric.differ(gold, answer):
-        return False
-    return None
-
-
-def stands_for(decimal: Number, exact: Node) -> bool:
-    """Whether a decimal is an exact constant correctly rounded to enough digits."""
-    places = decimal.places
-    if places is None or not is_constant(exact):
-        return False
-    enough = decimal.digits >= FEWEST_DIGITS and places >= 1
-    if not enough and not (places >= FEWEST_DIGITS and decimal.digits >= FEWEST_LEADING):
-        return False
-    if isinstance(exact, Number) and exact.places is not None:
-        noisy = max(decimal.digits, exact.digits) >= NOISE_DIGITS
-        gap = abs(decimal.value - exact.value)
-        return noisy and gap <= abs(exact.value) * Fraction(1, 10**14)
-    value = exact.value if isinstance(exact, Number) else _float_value(exact)
-    if value is None:
-        return False
-    if decimal.open_ended:
-        gap = (value - decimal.value) * (1 if decimal.value >= 0 else -1)
-        return 0 <= gap < Fraction(1, 10**places)
-    slack = 0 if isinstance(exact, Number) else abs(value) / 10**15
-    return abs(value - decimal.value) <= Fraction(1, 2 * 10**places) + slack
-
-
-def _float_value(node: Node) -> Fraction | None:
-    """The real value of a constant to double precision."""
-    try:
-        value = numeric.evaluate(node, 0, numeric.FloatArithmetic())
-    except numeric.NoValue:
-        return None
-    if not abs(value) < float("inf") or abs(value.imag) > 1e-12 * abs(value):
-        return None
-    return Fraction(value.real)
-
-
-__all__ = ["BaseNumber", "compare", "form_of", "same_value", "undecided"]

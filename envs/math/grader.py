@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from flexmg.envs.math.comparison import compare, form_of
+from flexmg.envs.math.comparison import compare
 from flexmg.envs.math.expression import (
     Alternatives,
     Assignment,
@@ -33,6 +33,7 @@ from flexmg.envs.math.expression import (
 from flexmg.envs.math.extraction import extract
 from flexmg.envs.math.notation import LONGEST_ANSWER, clean
 from flexmg.envs.math.reader import read
+from flexmg.envs.math.values import form_of
 from flexmg.envs.math.workers import shared_pool
 from flexmg.errors import InfraError, ProblemError
 from flexmg.problem import Problem, Verdict
@@ -85,6 +86,9 @@ def judge(gold: str, answer: str, rule: str = "") -> Verdict:
     """Judge an answer that has been extracted already; see :func:`grade`."""
     if not clean(gold):
         raise ProblemError("the gold answer is empty: nothing can be graded against it")
+    if len(answer) > LONGEST_ANSWER:  # not even remembered
+        detail = f"the answer has more than {LONGEST_ANSWER} characters"
+        return Verdict(0.0, "unparseable", detail, answer, rule)
     if not clean(answer):
         return Verdict(0.0, "unparseable", "the answer is empty", answer, rule)
     expected, given = read(gold), read(answer)
@@ -96,9 +100,7 @@ def judge(gold: str, answer: str, rule: str = "") -> Verdict:
     if equal:
         return Verdict(1.0, "correct", "", answer, rule)
     if isinstance(given, Unread) and not given.symbolic:
-        long = len(answer) > LONGEST_ANSWER
-        detail = "the answer is too long to be read" if long else "the answer cannot be read"
-        return Verdict(0.0, "unparseable", detail, answer, rule)
+        return Verdict(0.0, "unparseable", "the answer cannot be read", answer, rule)
     return Verdict(0.0, "wrong", "", answer, rule)
 
 
@@ -119,7 +121,7 @@ def _by_symbolic_work(gold: str, answer: str, rule: str) -> Verdict:
 
 
 def _same_choice(gold: str, answer: str) -> bool:
-    """Whether both name the same choice: ``\\text{(C)}``, ``C``, ``C: the third option``."""
+    r"""Whether both name the same choice: ``\text{(C)}``, ``C``, ``C: the third option``."""
     expected = _CHOICE.match(clean(gold))
     if expected is None or expected["rest"] or not expected[1].isupper():
         return False
@@ -141,8 +143,9 @@ def canonical(answer: str) -> str | None:
     Returns:
         None when the answer is empty.
     """
-    text = clean(answer)
-    return _written(read(answer)) if text else None
+    if len(answer) > LONGEST_ANSWER:
+        return _written(Unread(answer, symbolic=False))
+    return _written(read(answer)) if clean(answer) else None
 
 
 def _written(node: Node) -> str:
@@ -173,7 +176,7 @@ def _written(node: Node) -> str:
         case Union(parts):
             return " U ".join(sorted(map(_written, parts)))
         case Matrix(rows):
-            return "[" + "; ".join(", ".join(map(_written, row)) for row in rows) + "]"
+            return "matrix[" + "; ".join(", ".join(map(_written, row)) for row in rows) + "]"
         case Ratio(parts):
             return " : ".join(map(_written, parts))
         case Relation(operators, operands):

@@ -1,4 +1,4 @@
-"""A normal form for expressions: equal normal forms are equal expressions.
+r"""A normal form for expressions: equal normal forms are equal expressions.
 
 An expression becomes a sum of monomials, each a rational coefficient times atoms with
 rational exponents. Atoms are variables, ``pi``, ``e``, ``i``, prime numbers under a root,
@@ -7,8 +7,8 @@ a quotient by a sum), by its own normal form. The form decides most answers with
 sympy and serves as the key that votes are counted by. It is not complete: two different
 normal forms may still be equal, which :mod:`flexmg.envs.math.comparison` looks into.
 
-Variables under a root are taken for positive (``\\sqrt{4/m}`` is ``2/\\sqrt{m}``), as
-contest answers mean them; ``\\sqrt{x^2}`` is not simplified.
+Variables under a root are taken for positive (``\sqrt{4/m}`` is ``2/\sqrt{m}``), as
+contest answers mean them; ``\sqrt{x^2}`` is not simplified.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def powered(base: Terms, exponent: Terms) -> Terms:
     symbolic = {atoms: c for atoms, c in exponent.items() if atoms}
     if not symbolic:
         return raised(base, rational)
-    result = raised(base, rational) if rational else {(): Fraction(1)}
+    result: Terms = raised(base, rational)
     if set(base) != {()} and base != {(("e", Fraction(1)),): Fraction(1)}:
         name = f"({written(base)})**({written(symbolic)})"
         return multiplied(result, {((name, Fraction(1)),): Fraction(1)})
@@ -248,9 +248,9 @@ def _exact_value(function: str, values: list[Fraction]) -> Fraction | None:
         return Fraction(0)
     if len(whole) < len(values):
         return None
-    if function == "factorial" and 0 <= whole[0] <= 1000:
+    if function == "factorial" and 0 <= whole[0] <= 3000:
         return Fraction(math.factorial(whole[0]))
-    if function == "binom" and 0 <= whole[1] <= whole[0] <= 1000:
+    if function == "binom" and 0 <= whole[1] <= whole[0] <= 3000:
         return Fraction(math.comb(*whole))
     if function == "gcd":
         return Fraction(math.gcd(*whole))

@@ -1,19 +1,46 @@
-"""From the text of an answer to tokens: typography, wrappers and digit grouping.
+r"""From the text of an answer to tokens: typography, wrappers and digit grouping.
 
 The reader (:mod:`flexmg.envs.math.reader`) sees LaTeX and program notation alike, so
-that ``\\frac{\\sqrt{5}}{2}``, ``sqrt(5)/2`` and ``√5/2`` become the same tokens.
+that ``\frac{\sqrt{5}}{2}``, ``sqrt(5)/2`` and ``√5/2`` become the same tokens.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST_ANSWER = 2000
 MOST_TOKENS = 1500
 
-_GREEK = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi", "omicron", "pi", "rho", "varsigma", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"]
+_GREEK = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "epsilon",
+    "zeta",
+    "eta",
+    "theta",
+    "iota",
+    "kappa",
+    "lambda",
+    "mu",
+    "nu",
+    "xi",
+    "omicron",
+    "pi",
+    "rho",
+    "varsigma",
+    "sigma",
+    "tau",
+    "upsilon",
+    "phi",
+    "chi",
+    "psi",
+    "omega",
+]
 _CHARACTERS = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "×": "\\times ", "÷": "\\div ",
     "·": "\\cdot ", "⋅": "\\cdot ", "∙": "\\cdot ", "∗": "*", "√": "\\sqrt ", "∞": "\\infty ",
@@ -25,7 +52,8 @@ _CHARACTERS = {
     "ℚ": "\\mathbb{Q}", "ℂ": "\\mathbb{C}", "→": "\\to ", "¬": "\\neg ", "∧": "\\land ",
     "∨": "\\lor ", "“": '"', "”": '"', "‘": "'", "’": "'", "、": ",", "，": ",", "；": ";",
     "：": ":", "。": ".", "∶": ":", "⁄": "/", "∕": "/", "\u200b": "", "\u200c": "", "\u200d": "",
-    "\u2060": "", "\ufeff": "", "\u00ad": "", "ϕ": "\\phi ", "ε": "\\epsilon ", "∂": "\\partial ",
+    "\x00": "", "\u2060": "",
+    "\ufeff": "", "\u00ad": "", "ϕ": "\\phi ", "ε": "\\epsilon ", "∂": "\\partial ",
 }  # fmt: skip
 _CHARACTERS |= {chr(0x3B1 + i): f"\\{name} " for i, name in enumerate(_GREEK)}
 _CHARACTERS |= {chr(0xFF01 + i): chr(0x21 + i) for i in range(94)}  # full-width ASCII
@@ -45,6 +73,7 @@ _UNDERSCORED_THOUSANDS = re.compile(r"(?<![\w.])\d{1,3}(?:_\d{3})+(?![\d_])")
 _MODULE = re.compile(r"\b(?:np|numpy|math|sympy|cmath)\.(?=[a-z])")
 _HALF_DAY = re.compile(r"\b([ap])\.\s?m\b\.?")
 _UPRIGHT_DIGITS = re.compile(r"\\(?:text|mathrm)\{([0-9A-Z]+)\}\s*_")
+_QUOTED_NUMBER = re.compile(r"(['\"])(-?[\d.]+)\1")
 _NOT_DIGIT = re.compile(r"\D")
 _SIZED = re.compile(
     r"\\(?:left|right|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|Biggl?|Biggr)(?![a-zA-Z])\s*"
@@ -58,7 +87,7 @@ _OPEN_WRAPPERS = {
 
 def fold_characters(text: str) -> str:
     """Unicode typography as ASCII and LaTeX: full-width digits, minus signs, ``√``, ``½`` ..."""
-    if text.isascii():
+    if text.isascii() and "\x00" not in text:
         return text
     text = text.translate(_TRANSLATION)
     if not text.isascii():
@@ -97,6 +126,7 @@ def _closes(text: str, opening: str, closing: str) -> bool:
     return depth == 0
 
 
+@lru_cache(maxsize=4096)
 def clean(answer: str) -> str:
     """The answer without wrappers, sizing commands, digit grouping and a final full stop."""
     text = fold_characters(answer).strip()
@@ -120,6 +150,8 @@ def clean(answer: str) -> str:
         text = _SPACED_THOUSANDS.sub(_ungroup, text)
     if "{,}" in text:
         text = _LATEX_THOUSANDS.sub(_ungroup, text).replace("{,}", ".")
+    if "'" in text or '"' in text:
+        text = _QUOTED_NUMBER.sub(r"\2", text)
     if "." in text:
         text = _plain_prefixes(text)
     if "_" in text:
@@ -169,8 +201,7 @@ _TOKEN = re.compile(
 def tokenize(text: str) -> list[Token]:
     """Tokens of a cleaned answer.
 
-    Raises:
-        ValueError: when there are too many of them.
+    More than ``MOST_TOKENS`` of them are cut off, one past the limit, for the reader to refuse.
     """
     tokens: list[Token] = []
     spaced = False
@@ -181,8 +212,8 @@ def tokenize(text: str) -> list[Token]:
             continue
         tokens.append(Token(kind, match.group(), spaced))
         spaced = False
-    if len(tokens) > MOST_TOKENS:
-        raise ValueError(f"{len(tokens)} tokens are more than the {MOST_TOKENS} that are read")
+        if len(tokens) > MOST_TOKENS:
+            break
     return tokens
 
 

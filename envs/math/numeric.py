@@ -96,10 +96,10 @@ def _value(node: Node, index: int, arithmetic: Any) -> Any:
             if abs(power) > LARGEST_EXPONENT:
                 raise NoValue("an exponent is too large")
             root = _value(base, index, arithmetic)
-            odd_root = isinstance(exponent, Number) and exponent.value.denominator % 2
-            if odd_root and root.imag == 0 and root.real < 0 and exponent.value.denominator > 1:
-                sign = -1 if exponent.value.numerator % 2 else 1  # the real cube root of -8
-                return sign * arithmetic.power(-root, power)
+            if isinstance(exponent, Number) and root.imag == 0 and root.real < 0:
+                over, under = exponent.value.numerator, exponent.value.denominator
+                if under > 1 and under % 2:  # the real cube root of -8
+                    return (-1 if over % 2 else 1) * arithmetic.power(-root, power)
             return arithmetic.power(root, power)
         case Call(function, arguments):
             return _call(function, [_value(a, index, arithmetic) for a in arguments], arithmetic)
@@ -110,14 +110,11 @@ def _call(function: str, values: list[Any], arithmetic: Any) -> Any:
     if function in arithmetic.functions:
         return arithmetic.functions[function](values[0])
     if function.startswith("unit:"):
-        scale = {"unit:percent": 0.01, "unit:degree": math.pi / 180}.get(function)
-        if scale is None:
-            return values[0]
-        return (
-            values[0] * arithmetic.fraction(1, 100)
-            if function == "unit:percent"
-            else (values[0] * arithmetic.constants["pi"] * arithmetic.fraction(1, 180))
-        )
+        if function == "unit:percent":
+            return values[0] * arithmetic.fraction(1, 100)
+        if function == "unit:degree":
+            return values[0] * arithmetic.constants["pi"] * arithmetic.fraction(1, 180)
+        return values[0]
     if any(value.imag != 0 for value in values):
         raise NoValue(f"{function} of a complex number")
     x = values[0]
@@ -168,7 +165,9 @@ def differ(left: Node, right: Node) -> bool:
         gap, size = abs(a - b), max(abs(a), abs(b))
         if size < 1e-250:
             continue
-        if gap > 1e-7 * size and gap > arithmetic.tiny * largest_term(left, right, index, arithmetic):
+        if gap > 1e-7 * size and gap > arithmetic.tiny * largest_term(
+            left, right, index, arithmetic
+        ):
             return True
     return False
 

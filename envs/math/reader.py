@@ -6,13 +6,12 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from flexmg.envs.math.arithmetic import ArithmeticReader, ReadError
+from flexmg.envs.math.arithmetic import ArithmeticReader
+from flexmg.envs.math.cursor import ReadError, RefusedError
 from flexmg.envs.math.expression import (
     Alternatives,
-    Assignment,
     BaseNumber,
     Bounded,
-    Call,
     Collection,
     Dots,
     Group,
@@ -20,48 +19,50 @@ from flexmg.envs.math.expression import (
     Matrix,
     Node,
     Number,
-    Product,
     Quantity,
-    Ratio,
     Relation,
-    Symbol,
     Text,
-    Union,
     Unread,
     is_arithmetic,
-    is_constant,
-    negative,
 )
-from flexmg.envs.math.notation import LONGEST_ANSWER, Token, clean, fold_words, tokenize
+from flexmg.envs.math.notation import (
+    LONGEST_ANSWER,
+    MOST_TOKENS,
+    Token,
+    clean,
+    fold_words,
+    tokenize,
+)
+from flexmg.envs.math.preparation import prepared
+from flexmg.envs.math.relations import listed, related, unit_outside, united, worded
 from flexmg.envs.math.units import CURRENCY_SIGNS, NUMBER_WORDS, POWERS, UPRIGHT_UNITS, unit_of
+from flexmg.envs.math.vocabulary import (
+    AND_OR,
+    CLOSING,
+    DENIALS,
+    ENVIRONMENTS,
+    IGNORED_BEFORE,
+    JOINS,
+    RELATIONS,
+    SEPARATORS,
+)
 
-RELATIONS = {
-    "=": "=", "==": "=", "\\equiv": "\\equiv", "<": "<", "\\lt": "<", ">": ">", "\\gt": ">",
-    "<=": "<=", "\\le": "<=", "\\leq": "<=", "\\leqslant": "<=", "\\leqq": "<=",
-    ">=": ">=", "\\ge": ">=", "\\geq": ">=", "\\geqslant": ">=", "\\geqq": ">=",
-    "!=": "!=", "\\ne": "!=", "\\neq": "!=", "\\in": "in", "\\approx": "~", "\\simeq": "~",
-    "\\sim": "\\sim", "\\cong": "\\cong", "\\to": "\\to", "\\mapsto": "\\to", "\\perp": "\\perp",
-    "\\parallel": "\\parallel", "\\subset": "\\subset", "\\subseteq": "\\subseteq",
-    "\\propto": "\\propto", "\\notin": "\\notin",
-}  # fmt: skip
-MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-JOINS = {"\\cup": "cup", "\\cap": "cap", "\\setminus": "minus", "\\backslash": "minus"}
-SEPARATORS = {",", ";", "\\text{and}", "\\land", "\\lor", "\\wedge", "\\vee"}
-AND_OR = {"and", "or", "AND", "OR", "And", "Or"}
-PLAIN_WORDS = {
-    "in", "is", "the", "of", "to", "no", "yes", "No", "Yes", "not", "for", "all", "per", "a.m",
-    "am", "pm", "odd", "any", "Sam", "Tom", "Ann", "Bob", "red", "yet", "as", "at", "an", "by",
-}  # fmt: skip
-IGNORED_BEFORE = {
-    "about", "approximately", "approx", "exactly", "roughly", "only", "option", "choice",
-    "answer", "is", "the", "a", "an", "total", "of", "either", "both", "choices", "value", "when",
-}  # fmt: skip
-DENIALS = {"not", "no", "wrong", "incorrect", "except", "never", "isn", "cannot"}
-ENVIRONMENTS = {"pmatrix", "bmatrix", "matrix", "Bmatrix", "smallmatrix", "array", "psmallmatrix"}
-CLOSING = {")", "]", "}", "\\}", "\\rbrace", "\\rangle", "&", "\\\\", "\\end"}
 _INTEGER = re.compile(r"-?\d{1,300}\Z")
+
 _WORD = re.compile(r"[^\W\d_]{2,}")
+
+# Notation beyond the reader that math-verify may know. What it makes of the rest is no
+# help: it takes `12 \Rightarrow 13` for 13.
+_FOR_SYMPY = re.compile(
+    r"\\(?:i?i?int|oint|sum|prod|lim|setminus|backslash|mid|partial|begin)(?![a-zA-Z])"
+)
+
+_OPENING_BRACE = re.compile(r"(?<!\\)\{")
+
+_CLOSING_BRACE = re.compile(r"(?<!\\)\}")
+
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
+
 _LISTED_THOUSANDS = re.compile(r"[-\d,]*\Z")
 
 
@@ -70,7 +71,6 @@ class AnswerReader(ArithmeticReader):
 
     def __init__(self, tokens: list[Token]) -> None:
         super().__init__(prepared(tokens))
-        self.outward = bool(tokens) and tokens[-1].text == "["  # `[1,3[`
 
     def answer(self) -> Node:
         """The whole answer; every token must be used."""
@@ -81,7 +81,7 @@ class AnswerReader(ArithmeticReader):
 
     # -- items ------------------------------------------------------------------------
     def items(self, expand: bool) -> list[Node]:
-        """Items up to a closing bracket; with ``expand``, ``a \\pm b`` is two of them."""
+        r"""Items up to a closing bracket; with ``expand``, ``a \pm b`` is two of them."""
         found: list[Node] = []
         while True:
             start, tokens, depth = self.position, list(self.tokens), self.depth
@@ -203,11 +203,13 @@ class AnswerReader(ArithmeticReader):
 
     # -- brackets -------------------------------------------------------------------
     def ends_value(self, command: str) -> bool:
+        """Whether a command is a relation, a separator or a closing bracket."""
         return command in RELATIONS or command in JOINS or command in SEPARATORS | CLOSING | {
             "\\ldots", "\\dots", "\\cdots", "\\colon",
         }  # fmt: skip
 
     def group(self) -> Node:
+        """What stands in brackets: one value, a tuple or interval, a set, a vector."""
         opening = self.take().text
         self.depth += 1
         if opening in ("\\{", "\\lbrace", "{"):
@@ -241,7 +243,11 @@ class AnswerReader(ArithmeticReader):
             self.take()
             self.depth -= 1
             return Collection(())
-        items = self.items(expand=True)
+        if self.ahead(1).text in ("\\mid", "|", ":") and self.token.kind == "letters":
+            items = [self.described()]
+            opening = "{"
+        else:
+            items = self.items(expand=True)
         self.depth -= 1
         if self.take().text not in closers:
             raise ReadError("a brace is not closed")
@@ -249,7 +255,17 @@ class AnswerReader(ArithmeticReader):
             return items[0]
         return Collection(tuple(items))
 
+    def described(self) -> Node:
+        r"""``x \mid x > 2`` inside braces: the interval of all such x."""
+        name = self.take().text
+        self.take()
+        bounds = self.chain()
+        if not isinstance(bounds, Bounded) or bounds.name != name:
+            raise ReadError("a set described by more than bounds")
+        return bounds.interval
+
     def environment(self) -> Node:
+        """A LaTeX matrix."""
         self.take()
         name = "".join(token.text for token in self.braced())
         if name not in ENVIRONMENTS:
@@ -275,205 +291,6 @@ class AnswerReader(ArithmeticReader):
         return Matrix(tuple(rows))
 
 
-def prepared(tokens: list[Token]) -> list[Token]:
-    """Tokens with upright text as words, letters one by one, and grouped digits joined."""
-    found: list[Token] = []
-    dollars = sum(token.text == "$" for token in tokens)
-    upright_depth = 0
-    depth = 0
-    position = 0
-    while position < len(tokens):
-        token = tokens[position]
-        kind, text, spaced = token
-        following = tokens[position + 1] if position + 1 < len(tokens) else Token("end", "", False)
-        position += 1
-        if kind == "text":
-            if following.text == "{":
-                position += 1
-                upright_depth += 1
-                depth += 1
-            continue
-        if text == "{":
-            depth += 1
-            upright_depth += 1 if upright_depth else 0
-        elif text == "}" and upright_depth:
-            upright_depth -= 1
-            depth -= 1
-            if upright_depth == 0:
-                continue
-        elif text in ("}", ")", "]", "\\}"):
-            depth -= 1
-        elif text in ("(", "[", "\\{"):
-            depth += 1
-        if text == "$":
-            if dollars % 2 and following.kind == "number":
-                found.append(Token("command", "\\$", spaced))
-            continue
-        if text == "." and upright_depth:
-            continue
-        if kind == "letters":
-            found.extend(_letters(token, upright_depth > 0, following))
-        elif kind == "number" and depth <= 0:
-            joined, position = _joined(tokens, position - 1)
-            found.append(joined)
-        else:
-            found.append(token)
-    return found
-
-
-def _letters(token: Token, upright: bool, following: Token) -> list[Token]:
-    """A run of letters: a function, a word, a joint of a list, or variables side by side."""
-    text = token.text
-    if text in AND_OR:
-        return [token._replace(kind="joint")]
-    from flexmg.envs.math.arithmetic import FUNCTIONS, SPELLINGS
-
-    if text in FUNCTIONS or text in SPELLINGS or text == "binom":
-        called = following.text in ("(", "^", "_", "{") or text not in ("min", "max", "sec", "det")
-        return [token if called else token._replace(kind="word")]
-    if text in ("infinity", "inf", "oo", "infty", "pi"):
-        return [token._replace(text="pi" if text == "pi" else "oo")]
-    if len(text) == 1:
-        is_unit = upright and text in UPRIGHT_UNITS and following.text in ("}", "^", "/")
-        return [token._replace(kind="word")] if is_unit else [token]
-    wordlike = upright or text in PLAIN_WORDS or unit_of(text) is not None
-    if wordlike or (len(text) >= 4 and not text.isupper()) or len(text) > 6:
-        return [token._replace(kind="word")]
-    if text.startswith("np") and following.text.startswith("."):
-        return []
-    first, *rest = text
-    return [Token("letters", first, token.spaced), *(Token("letters", c, False) for c in rest)]
-
-
-def _joined(tokens: list[Token], at: int) -> tuple[Token, int]:
-    """A number outside brackets with its comma-separated groups of three digits."""
-    first = tokens[at]
-    end, text = at + 1, first.text
-    if first.text.isdecimal() and len(first.text) <= 3:
-        while end + 1 < len(tokens):
-            comma, group = tokens[end], tokens[end + 1]
-            whole = group.text.partition(".")[0]
-            if comma.text != "," or comma.spaced or group.spaced or len(whole) != 3:
-                break
-            if group.kind != "number":
-                break
-            text += group.text
-            end += 2
-            if "." in group.text:
-                break
-    followed = tokens[end] if end < len(tokens) else Token("end", "", False)
-    if followed.text == "," and not followed.spaced and end + 1 < len(tokens):
-        if tokens[end + 1].kind == "number" and not tokens[end + 1].spaced:
-            return first, at + 1  # a list: `10,200,3`
-    return first._replace(text=text), end
-
-
-def listed(items: list[Node]) -> Node:
-    """One answer, or an unordered list of them without nested lists."""
-    flat: list[Node] = []
-    for item in items:
-        flat.extend(item.items if isinstance(item, Listing) else (item,))
-    return flat[0] if len(flat) == 1 else Listing(tuple(flat))
-
-
-def worded(words: list[str]) -> Node:
-    """A phrase; a number word is the number."""
-    if len(words) == 1 and words[0].casefold() in NUMBER_WORDS:
-        return Number(Fraction(NUMBER_WORDS[words[0].casefold()]))
-    phrase = fold_words(" ".join(words))
-    return Collection(()) if phrase == "empty set" else Text(phrase)
-
-
-def united(parts: list[Node]) -> Node:
-    """One part as it is, several as a union."""
-    return parts[0] if len(parts) == 1 else Union(tuple(parts))
-
-
-def unit_outside(node: Node) -> Node:
-    """``-5^\\circ`` as a quantity of -5 degrees: a unit inside a product moves outside."""
-    if isinstance(node, Call) and node.function.startswith("unit:"):
-        return Quantity(unit_outside(node.arguments[0]), node.function[5:])
-    if isinstance(node, Product):
-        for at, factor in enumerate(node.factors):
-            if isinstance(factor, Call) and factor.function.startswith("unit:"):
-                inner = (*node.factors[:at], *factor.arguments, *node.factors[at + 1 :])
-                numbers = [f for f in inner if isinstance(f, Number)]
-                if len(numbers) == len(inner) == 2 and numbers[0].value == -1:
-                    return Quantity(negative(numbers[1]), factor.function[5:])
-                return Quantity(Product(inner), factor.function[5:])
-    return node
-
-
-def name_of(node: Node) -> str | None:
-    """The name that an assignment gives a value to, or None."""
-    if isinstance(node, Symbol) and node.name not in ("pi", "e", "i", "oo"):
-        return node.name
-    if isinstance(node, Text):
-        return ""
-    if isinstance(node, Group) and all(isinstance(item, Symbol) for item in node.items):
-        return ",".join(item.name for item in node.items if isinstance(item, Symbol))
-    if isinstance(node, Product) and all(isinstance(f, Symbol) for f in node.factors):
-        names = [f.name for f in node.factors if isinstance(f, Symbol)]
-        if all(name.isupper() or name.startswith("\\") for name in names):
-            return "".join(names)  # a segment or an angle: AB, \angle ABC
-    return None
-
-
-def related(operators: list[str], operands: list[Node]) -> Node:
-    """A chain of relations in the form that is compared."""
-    if not operators:
-        return operands[0]
-    if set(operators) == {":"}:
-        return Ratio(tuple(operands))
-    if operators[-1] == "~" and operators[:-1] in ([], ["="]):
-        last = Alternatives((operands[-2], operands[-1]))
-        return related(operators[:-1], [*operands[:-2], last]) if operators[:-1] else last
-    name = name_of(operands[0])
-    if operators[0] == "in" and len(operators) == 1:
-        return operands[1] if name is not None else Relation(("in",), tuple(operands))
-    if set(operators) == {"="}:
-        if name is not None:
-            return Assignment(name, operands[-1])
-        if len(operands) > 1 and all(is_constant(operand) for operand in operands[:-1]):
-            return operands[-1]
-    bounded = interval_of(operators, operands)
-    return bounded or Relation(tuple(operators), tuple(operands))
-
-
-def interval_of(operators: list[str], operands: list[Node]) -> Bounded | None:
-    """``a < x <= b`` and ``x > a`` as intervals of one variable."""
-    if not set(operators) <= set(MIRRORED) or len(operands) > 3:
-        return None
-    if len(operands) == 2:
-        left, right = operands
-        name = name_of(left)
-        if name and is_constant(right):
-            return _half_line(name, operators[0], right)
-        name = name_of(right)
-        return (
-            _half_line(name, MIRRORED[operators[0]], left) if name and is_constant(left) else None
-        )
-    low, middle, high = operands
-    name = name_of(middle)
-    if not name or not (is_constant(low) and is_constant(high)):
-        return None
-    if {op[0] for op in operators} == {">"}:
-        low, high = high, low
-        operators = [MIRRORED[op] for op in reversed(operators)]
-    if {op[0] for op in operators} != {"<"}:
-        return None
-    opening, closing = "[" if operators[0] == "<=" else "(", "]" if operators[1] == "<=" else ")"
-    return Bounded(name, Group(opening, closing, (low, high)))
-
-
-def _half_line(name: str, operator: str, bound: Node) -> Bounded:
-    infinity = Symbol("oo")
-    if operator[0] == ">":
-        return Bounded(name, Group("[" if operator == ">=" else "(", ")", (bound, infinity)))
-    closing = "]" if operator == "<=" else ")"
-    return Bounded(name, Group("(", closing, (negative(infinity), bound)))
-
-
 @lru_cache(maxsize=4096)
 def read(answer: str) -> Node:
     """An answer as a tree; what cannot be read becomes ``Text`` or ``Unread``."""
@@ -482,14 +299,19 @@ def read(answer: str) -> Node:
     text = clean(answer)
     if not text or len(text) > LONGEST_ANSWER:
         return Unread(text, symbolic=False)
+    tokens = tokenize(text)
+    if len(tokens) > MOST_TOKENS:
+        return Unread(text, symbolic=False)
     try:
-        node = AnswerReader(tokenize(text)).answer()
-    except (ReadError, ValueError, RecursionError):
+        node = AnswerReader(tokens).answer()
+    except (RefusedError, RecursionError):
+        return Unread(text, symbolic=False)
+    except ReadError:
         return unread(text)
-    if _LISTED_THOUSANDS.match(text) and "," in text and ",0" not in text:
-        if isinstance(node, Number) and len(text) > 4:
-            listing = Listing(tuple(Number(Fraction(int(part))) for part in text.split(",")))
-            return Alternatives((node, listing))
+    ambiguous = _LISTED_THOUSANDS.match(text) and "," in text and ",0" not in text
+    if ambiguous and isinstance(node, Number):
+        listing = Listing(tuple(Number(Fraction(int(part))) for part in text.split(",")))
+        return Alternatives((node, listing))
     return node
 
 
@@ -500,4 +322,6 @@ def unread(text: str) -> Node:
     words = [word for word in _WORD.findall(plain) if len(word) > 2]
     if words and upright and not re.search(r"[=^_]", text):
         return Text(fold_words(text))
-    return Unread(" ".join(text.split()), symbolic="\\" in text and len(text) < LONGEST_ANSWER // 2)
+    balanced = len(_OPENING_BRACE.findall(text)) == len(_CLOSING_BRACE.findall(text))
+    symbolic = balanced and len(text) < LONGEST_ANSWER // 2 and bool(_FOR_SYMPY.search(text))
+    return Unread(" ".join(text.split()), symbolic)

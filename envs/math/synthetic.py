@@ -6,16 +6,16 @@ step. The facts are what ``information="split"`` divides among agents; the steps
 ``demonstrate`` writes.
 
 Splits are disjoint by construction: the content hash of a problem decides to which split
-it belongs, and a generator draws until it meets one of its own split. So are seeds: item
-``index`` of a split is drawn from the stream keyed by (split, level, index), and a seed
-only chooses indices.
+it belongs, and a generator draws until it meets one of its own split. Problem ``index`` of
+a split is drawn from the stream keyed by (split, level, families, index); a seed only
+chooses indices, so two seeds do not share a run of problems.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
 
@@ -27,6 +27,7 @@ LEVELS = (1, 2, 3, 4, 5)
 DEFAULT_LEVEL = 1
 # Share of the content-hash space (in sixteenths) that belongs to each split.
 SPLITS = {"test": range(2), "validation": range(2, 4), "train": range(4, 16)}
+SPLIT_OF = {f"{k:x}": split for split, share in SPLITS.items() for k in share}
 
 NAMES = ("Ann", "Ben", "Eva", "Ida", "Kim", "Leo", "Mia", "Sam", "Tom", "Zoe")
 THINGS = ("pens", "cups", "books", "hats", "caps", "bags", "toys", "lamps", "mugs", "keys")
@@ -113,16 +114,12 @@ def purchase(n: Numbers) -> Draft:
 def comparison(n: Numbers) -> Draft:
     """Two people fill baskets: a difference of products, or of their sums.
 
-    The question says who has more. Of equal heaps one is changed by a fruit per basket, so
-    the answer is never 0.
+    The question says who has more.
     """
     first, second = n.pick(NAMES, 2)
     (fruit,) = n.pick(FRUIT, 1)
     half = (n.parts + 1) // 2
     baskets = [(n.small(), n.any()) for _ in range(n.parts)]
-    if sum(k * each for k, each in baskets[:half]) == sum(k * each for k, each in baskets[half:]):
-        k, each = baskets[-1]
-        baskets[-1] = (k, each - 1 if each > 2 else each + 1)
     plan = [f"multiply {k} by {each}" for k, each in baskets]
     steps = [f"{k}*{each}={k * each}" for k, each in baskets]
     heaps = []
@@ -263,15 +260,7 @@ class SyntheticSource:
             raise UnknownProblem(
                 f"{self.name} has no problem number {number}: they are counted from 0"
             )
-        key = ("synthetic", self.split, self.level, ",".join(self.families), number)
-        for attempt in count():
-            numbers = Numbers(self.level, *key, attempt)
-            family = self.families[numbers.below(len(self.families))]
-            draft = FAMILIES[family](numbers)
-            statement = " ".join([*draft.facts, draft.question])
-            if split_of(statement) == self.split:
-                return self._problem(draft, statement, family, number)
-        raise AssertionError("count() has no end")
+        return next(p for p in self._candidates(number) if split_of(p.statement) == self.split)
 
     def find(self, id: str) -> Problem:
         """The problem with this id."""
@@ -282,29 +271,38 @@ class SyntheticSource:
             )
         return self.get(int(number))
 
-    def _problem(self, draft: Draft, statement: str, family: str, index: int) -> Problem:
-        return Problem(
-            id=f"{self._prefix}-{index}",
-            statement=statement,
-            gold=str(draft.answer),
-            source=self.name,
-            split=self.split,
-            index=index,
-            level=self.level,
-            facts=draft.facts,
-            question=draft.question,
-            payload={
-                "family": family,
-                "solution": {
-                    "plan": list(draft.plan),
-                    "steps": list(draft.steps),
-                    "answer": f"\\boxed{{{draft.answer}}}",
+    def _candidates(self, index: int) -> Iterator[Problem]:
+        """Problems of any split, one after the other, without an end."""
+        key = ("synthetic", self.split, self.level, ",".join(self.families), index)
+        for attempt in count():
+            numbers = Numbers(self.level, *key, attempt)
+            family = self.families[numbers.below(len(self.families))]
+            draft = FAMILIES[family](numbers)
+            # A difference of 0, or a fact said twice (which `information="split"` could not
+            # divide), makes a poor problem.
+            if draft.answer == 0 or len(set(draft.facts)) < len(draft.facts):
+                continue
+            yield Problem(
+                id=f"{self._prefix}-{index}",
+                statement=" ".join([*draft.facts, draft.question]),
+                gold=str(draft.answer),
+                source=self.name,
+                split=self.split,
+                index=index,
+                level=self.level,
+                facts=draft.facts,
+                question=draft.question,
+                payload={
+                    "family": family,
+                    "solution": {
+                        "plan": list(draft.plan),
+                        "steps": list(draft.steps),
+                        "answer": f"\\boxed{{{draft.answer}}}",
+                    },
                 },
-            },
-        )
+            )
 
 
 def split_of(statement: str) -> str:
     """The split that a statement belongs to, by its content hash."""
-    sixteenth = int(content_hash(statement)[0], 16)
-    return next(split for split, share in SPLITS.items() if sixteenth in share)
+    return SPLIT_OF[content_hash(statement)[0]]

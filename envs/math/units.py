@@ -63,7 +63,29 @@ CURRENCY_SIGNS = {
     "¢": "cent",
 }
 
-_SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
+_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+]
 _TENS = ["thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred"]
 NUMBER_WORDS = {word: value for value, word in enumerate(_SMALL)} | {
     word: 10 * value for value, word in enumerate(_TENS, start=3)

@@ -8,6 +8,7 @@ guard, under ``python -`` and from any thread. They start when first needed.
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import select
@@ -18,6 +19,8 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import IO, Literal
 
@@ -25,6 +28,7 @@ from flexmg.errors import InfraError, MissingDependency
 
 HEADER = struct.Struct(">I")
 START_SECONDS = 60.0
+MOST_REMEMBERED = 4096
 # Signals by which a process ends on its own account: a stack or memory overrun in C code.
 OWN_FAULTS = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE}
 
@@ -61,7 +65,10 @@ class Worker:
     """
 
     def __init__(self, megabytes: int, seconds: int) -> None:
-        self.errors: IO[bytes] = tempfile.TemporaryFile()
+        # A file, unlike a pipe, never blocks a worker whose messages nobody reads.
+        descriptor, path = tempfile.mkstemp(prefix="flexmg-worker-")
+        os.unlink(path)
+        self.errors: IO[bytes] = os.fdopen(descriptor, "w+b")
         command = [sys.executable, "-P", "-m", "flexmg.envs.math.worker"]
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         try:
@@ -150,6 +157,8 @@ class Worker:
 class WorkerPool:
     """Workers on demand, at most ``size`` of them, shared by all threads.
 
+    Settled requests are remembered: in a group of samples the same answers come back.
+
     Args:
         size: the most workers at a time.
         seconds: wall time of one request, from the moment a worker gets it.
@@ -157,32 +166,51 @@ class WorkerPool:
     """
 
     def __init__(self, size: int, seconds: float, megabytes: int) -> None:
+        self.size = size
         self.seconds = seconds
         self.megabytes = megabytes
-        self._turns = threading.BoundedSemaphore(size)
+        self.renew()
+        _POOLS.add(self)
+
+    def renew(self) -> None:
+        """Start with no workers; a forked child leaves those of its parent alone."""
+        self._turns = threading.BoundedSemaphore(self.size)
         self._lock = threading.Lock()
         self._idle: list[Worker] = []
+        self._settled: OrderedDict[tuple[str, str], Settlement] = OrderedDict()
 
     def settle(self, gold: str, answer: str) -> Settlement:
         """Let a worker compare an extracted answer with the gold answer.
 
-        A worker that dies for no fault of the answer is replaced and the request tried
-        once more.
+        A worker that dies is replaced and the request tried once more.
 
         Raises:
             InfraError: the workers die or do not start.
             MissingDependency: the ``math`` extra is not installed.
         """
+        with self._lock:
+            known = self._settled.get((gold, answer))
+        if known is not None:
+            return known
         with self._turns:
             try:
-                return self._attempt(gold, answer)
+                settlement = self._attempt(gold, answer)
             except WorkerEnded:
-                try:
-                    return self._attempt(gold, answer)
-                except WorkerEnded as again:
-                    if again.status in OWN_FAULTS:
-                        return Settlement("crash", detail=f"symbolic work ended with {again}")
-                    raise InfraError(f"two grading workers died in a row: {again}") from again
+                settlement = self._second_attempt(gold, answer)
+        if settlement.outcome == "settled":  # a timeout may be the machine's fault
+            with self._lock:
+                self._settled[gold, answer] = settlement
+                if len(self._settled) > MOST_REMEMBERED:
+                    self._settled.popitem(last=False)
+        return settlement
+
+    def _second_attempt(self, gold: str, answer: str) -> Settlement:
+        try:
+            return self._attempt(gold, answer)
+        except WorkerEnded as error:
+            if error.status in OWN_FAULTS:
+                return Settlement("crash", detail=f"symbolic work ended with {error}")
+            raise InfraError(f"two grading workers died in a row: {error}") from error
 
     def _attempt(self, gold: str, answer: str) -> Settlement:
         with self._lock:
@@ -216,36 +244,25 @@ class WorkerPool:
         for worker in idle:
             worker.kill()
 
-    def forget(self) -> None:
-        """In a forked child: leave the parent's workers alone."""
-        self._lock = threading.Lock()
-        self._turns = threading.BoundedSemaphore(self._turns._initial_value)
-        self._idle = []
+
+_POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
-__all__ = ["Settlement", "WorkerPool"]
-_POOLS: list[WorkerPool] = []
-
-
+@functools.cache
 def shared_pool() -> WorkerPool:
     """The pool of this process: up to 4 workers, 3 s and 512 MB a request."""
-    with _LOCK:
-        if not _POOLS:
-            _POOLS.append(WorkerPool(min(4, os.cpu_count() or 1), 3.0, 512))
-        return _POOLS[0]
+    return WorkerPool(min(4, os.cpu_count() or 1), 3.0, 512)
 
 
-def _close_pools() -> None:
-    for pool in _POOLS:
+def _close_all() -> None:
+    for pool in list(_POOLS):
         pool.close()
 
 
-def _after_fork() -> None:
-    global _LOCK
-    _LOCK = threading.Lock()
-    _POOLS.clear()
+def _renew_all() -> None:
+    for pool in list(_POOLS):
+        pool.renew()
 
 
-_LOCK = threading.Lock()
-atexit.register(_close_pools)
-os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_renew_all)

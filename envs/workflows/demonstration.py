@@ -10,6 +10,7 @@ from flexmg.problem import Problem
 from flexmg.transcript import Turn
 
 MISSING_FACTS = "Some facts are missing."
+NO_FACTS = "I know no facts."
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def numbered(lines: Sequence[str]) -> str:
 
 def own_facts(problem: Problem, statement: str) -> str:
     """The facts of a problem that stand in the statement as one agent sees it."""
-    return " ".join(fact for fact in problem.facts if fact in statement)
+    return " ".join(fact for fact in problem.facts if fact in statement) or NO_FACTS
 
 
 def solve_if_informed(problem: Problem, statement: str, visible: Sequence[Turn]) -> str:

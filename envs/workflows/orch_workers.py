@@ -42,8 +42,8 @@ class OrchWorkers(Workflow):
     flagged; lines beyond ``n`` are left out, flagged; an empty text calls one worker without
     a line, flagged.
 
-    Local truth: with strategies worker and synthesizer, their own answer; with subtasks
-    the synthesizer alone. The orchestrator is paid the team's outcome.
+    Local truth: synthesizer, its own answer; worker with a strategy and the whole problem,
+    its own answer. Other workers and the orchestrator are paid the team's outcome.
 
     Args:
         n: the most workers.
@@ -156,7 +156,8 @@ class OrchWorkers(Workflow):
         self, history: History, score: Callable[[str], float], answer: Finish
     ) -> dict[int, float]:
         """See the class."""
-        own = ("worker", "synthesizer") if self.mode == "strategies" else ("synthesizer",)
+        alone = self.mode == "strategies" and self.information == "full"
+        own = ("worker", "synthesizer") if alone else ("synthesizer",)
         return {t.position: score(t.text) for t in history.turns if role_of(t.agent) in own}
 
     def demonstrate(

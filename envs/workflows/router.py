@@ -42,8 +42,8 @@ class Router(Workflow):
     CALL that names nobody is read as done, flagged. A text with neither CALL nor DONE calls
     the specialists it names, or is read as done when it names nobody, flagged.
 
-    Graded is the text that ends the episode if it is the orchestrator's and holds an answer.
-    Otherwise, flagged, the solver's last text that holds one, else the last text.
+    Graded is what stands beside the DONE, if that holds an answer. Otherwise, flagged, the
+    solver's last text that holds one, else the last text.
 
     All recall the specialists' earlier turns; the orchestrator its own as well.
 
@@ -103,8 +103,11 @@ class Router(Workflow):
 
     def _finish(self, history: History) -> Finish:
         last = history.turns[-1]
-        if last.agent == "orchestrator_0" and history.answer_key(last.text) is not None:
-            return Finish(last.text, (last.agent,))
+        if last.agent == "orchestrator_0":
+            # Its own words are no answer: an extractor could take "DONE" for one.
+            said = _CALL.sub("", _DONE.sub("", last.text)).strip(" \t\r\n*_`.,:!")
+            if said and history.answer_key(said) is not None:
+                return Finish(said, (last.agent,))
         for turn in reversed(history.of_role("solver")):
             if history.answer_key(turn.text) is not None:
                 return Finish(turn.text, (turn.agent,), "the solver's last answer counts")
@@ -117,9 +120,10 @@ class Router(Workflow):
         done = _DONE.search(text)
         if calls := _CALL.findall(text):
             plan, fallback = _read_call(calls[0])
-            beside = len(calls) > 1 or (done and plan)
-            flags = [fallback, "more than one CALL or DONE: the first CALL counts" * bool(beside)]
-            return Parsed(plan, "; ".join(filter(None, flags)))
+            flags = [fallback] if fallback else []
+            if len(calls) > 1 or (done and plan):
+                flags.append("more than one CALL or DONE: the first CALL counts")
+            return Parsed(plan, "; ".join(flags))
         if done:
             return Parsed([])
         if plan := _once_each([_names(text)]):
