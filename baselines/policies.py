@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from flexmg.agents import AgentSpec
+from flexmg.agents import AgentSpec, Policy, Profile
 from flexmg.seeding import stream
-from flexmg.spaces import LONGEST_SAMPLE, SAMPLE_CHARACTERS
+from flexmg.spaces import LONGEST_SAMPLE, SAMPLE_CHARACTERS, ObservationSpace, Utterance
+from flexmg.workflow import LONGEST_ACTION, LONGEST_MESSAGE
 
 if TYPE_CHECKING:
     from flexmg.baselines.generation.protocol import Engine
     from flexmg.baselines.models.team import Team
+
+PLAYER = "player_0"  # who a model is when it may be anybody
+PLAYER_TOKENS = 256
 
 
 class ScriptedPolicy:
@@ -114,3 +118,28 @@ class LanguageModelPolicy:
         )
         (generation,) = self.engine.generate([request])
         return self.renderer.decode(generation.action_ids)
+
+
+def model_player(name: str) -> Policy:
+    """A plain model that plays any agent of any game: what ``flexmg play --model NAME`` seats.
+
+    Args:
+        name: a model, as :func:`flexmg.baselines.models.base.load_base` takes it.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    from flexmg.baselines.models.base import load_base
+    from flexmg.baselines.models.team import Team
+
+    team = Team(load_base(name), [PLAYER], policy_map="shared", critics=())
+    spec = AgentSpec(
+        role="player",
+        slot=0,
+        profile=Profile(""),
+        observation_space=ObservationSpace(1, LONGEST_MESSAGE),
+        action_space=Utterance(LONGEST_ACTION),
+        token_limit=PLAYER_TOKENS,
+    )
+    seated = LanguageModelPolicy(team, {PLAYER: spec})
+    return lambda agent, observation: seated(PLAYER, observation)

@@ -1,0 +1,1 @@
+"""Learning algorithms: MARFT and Independent PPO, and the registry that finds others."""

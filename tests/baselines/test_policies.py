@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flexmg.baselines.models.base import Base
 from flexmg.baselines.models.team import Team
-from flexmg.baselines.policies import LanguageModelPolicy, RandomPolicy, ScriptedPolicy
+from flexmg.baselines.policies import (
+    LanguageModelPolicy,
+    RandomPolicy,
+    ScriptedPolicy,
+    model_player,
+)
 from flexmg.envs.math.synthetic import SyntheticSource
 from flexmg.envs.registration import compose
 from flexmg.errors import InvalidArgument
@@ -71,3 +77,9 @@ def test_the_script_solves_synthetic_problems(make_domain) -> None:
     game = compose("duo", make_domain(), SyntheticSource(), {})
     play(game, ScriptedPolicy(game))
     assert game.outcome.verdict.correct
+
+
+def test_a_model_by_name_plays_any_agent_of_any_game(model_folder: Path, make_game) -> None:
+    player = model_player(str(model_folder))
+    assert len(play(make_game("duo"), player)) == 2
+    assert len(play(make_game("debate"), player)) == 4

@@ -1,0 +1,129 @@
+"""What an algorithm receives, and what it must return.
+
+An algorithm is a class with a ``Config`` dataclass beside it. The trainer builds it once
+per run and calls :meth:`Algorithm.update` once per iteration with freshly sampled
+episodes. It sees the team only through :class:`Team`, and nothing of any environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import Parameter
+
+from flexmg.baselines.rollout.turns import Batch, SampledTurn
+
+Metrics = dict[str, Any]
+
+
+class Scores(Protocol):
+    """Log-probs of B recorded actions, the longest of L tokens.
+
+    ``entropy`` is that of the whole next-token distribution, None when not asked for.
+    """
+
+    @property
+    def log_probs(self) -> Tensor:
+        """Float32 [B, L]."""
+        ...
+
+    @property
+    def mask(self) -> Tensor:
+        """Bool [B, L], True on real tokens."""
+        ...
+
+    @property
+    def entropy(self) -> Tensor | None:
+        """Float32 [B, L], or None."""
+        ...
+
+
+class Team(Protocol):
+    """What an algorithm may ask of the agents: one adapter per policy, and critic heads."""
+
+    versions: dict[str, int]
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Names of the policies, in a fixed order."""
+        ...
+
+    @property
+    def critics(self) -> tuple[str, ...]:
+        """Names of the critics: those that :meth:`Algorithm.critics` asked for."""
+        ...
+
+    def log_probs(
+        self,
+        policy: str,
+        turns: Sequence[SampledTurn],
+        *,
+        temperature: float,
+        entropy: bool = False,
+    ) -> Scores:
+        """Scores of recorded actions, with gradient to this policy's parameters only."""
+        ...
+
+    def base_log_probs(self, turns: Sequence[SampledTurn], *, temperature: float) -> Scores:
+        """Scores under the base model without any adapter; no gradient."""
+        ...
+
+    def policy_parameters(self, policy: str) -> list[Parameter]:
+        """What an update of this policy changes; disjoint between policies."""
+        ...
+
+    def features(self, inputs: Sequence[NDArray[np.int32]]) -> Tensor:
+        """Hidden states [B, H] of the frozen base at the last token of each input."""
+        ...
+
+    def values(self, critic: str, features: Tensor) -> Tensor:
+        """Values [B] in units of reward, with gradient to this critic's parameters."""
+        ...
+
+    def critic_parameters(self, critic: str) -> list[Parameter]:
+        """What an update of this critic changes."""
+        ...
+
+
+class Algorithm(Protocol):
+    """A learning algorithm; register it under the entry-point group ``flexmg.algorithms``.
+
+    ``Config`` is a dataclass whose fields all have defaults; ``flexmg train`` fills it
+    from ``--algo-arg field=value`` and refuses unknown fields. ``temperature`` is the one
+    that actions are sampled at: log-probs must be computed at the same.
+    """
+
+    Config: ClassVar[type]
+
+    def __init__(self, team: Team, config: Any, *, temperature: float) -> None: ...
+
+    @staticmethod
+    def critics(policies: Sequence[str]) -> tuple[str, ...]:
+        """Names of the value heads that the team is to have; none for a critic-free method."""
+        ...
+
+    def update(self, batch: Batch, key: tuple[int, ...]) -> Metrics:
+        """Learn from one iteration's episodes.
+
+        Args:
+            batch: ``batch.trainable`` are the episodes to learn from.
+            key: seeds every random choice of this update, so that a resumed run repeats it.
+
+        Returns:
+            Metrics, JSON-serialisable. The trainer charts ``kl``, ``value_loss``,
+            ``clip_fraction``, ``grad_norm`` and ``explained_variance`` where given, and
+            writes everything to the log. Count each applied update in ``team.versions``.
+        """
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Everything besides the team that a resumed run needs: tensors and plain data."""
+        ...
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from a :meth:`state`."""
+        ...

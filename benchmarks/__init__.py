@@ -1,0 +1,1 @@
+"""What is timed, and against which peers: ``make bench``."""
