@@ -1,0 +1,1 @@
+"""Baselines: models, generation, rollouts, algorithms, training (``flexmg.baselines``)."""

@@ -19,7 +19,9 @@ from pathlib import Path
 from math_verify import parse, verify
 
 from benchmarks.measure import interleaved, versions
-from flexmg.envs.math import grade, reader, values
+from flexmg.envs.math import grade
+from flexmg.envs.math.comparing import values
+from flexmg.envs.math.reading import reader
 
 ROUNDS = 3
 CALLS = 20_000

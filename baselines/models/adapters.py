@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,11 +86,14 @@ class Adapters:
             task_type="CAUSAL_LM",
         )
         first, *others = self.policies
-        with seeded(seed, first):
-            peft = get_peft_model(base.model, self.config, adapter_name=first)
-        for policy in others:
-            with seeded(seed, policy):
-                peft.add_adapter(policy, self.config)
+        with warnings.catch_warnings():
+            # PEFT asks transformers by a name that is going away: nothing a user could mend.
+            warnings.filterwarnings("ignore", ".*is_gradient_checkpointing", FutureWarning)
+            with seeded(seed, first):
+                peft = get_peft_model(base.model, self.config, adapter_name=first)
+            for policy in others:
+                with seeded(seed, policy):
+                    peft.add_adapter(policy, self.config)
         self._layers: dict[str, Any] = {
             name: module
             for name, module in base.model.named_modules()

@@ -1,17 +1,20 @@
 """The mathematics grader: ``grade(gold, reply)``.
 
 Extraction, then exact comparison in this process, then, for what is left, symbolic work
-in a worker with limits on time and memory (:mod:`flexmg.envs.math.workers`). The policies
+in a worker with limits on time and memory (:mod:`flexmg.envs.math.comparing.workers`). The policies
 on units, percentages, rounding, lists and intervals stand in
-:mod:`flexmg.envs.math.comparison`. The answer is never run or evaluated as code.
+:mod:`flexmg.envs.math.comparing.comparison`. The answer is never run or evaluated as code.
 """
 
 from __future__ import annotations
 
 import re
 
-from flexmg.envs.math.comparison import compare
-from flexmg.envs.math.expression import (
+from flexmg.envs.math.comparing.comparison import compare
+from flexmg.envs.math.comparing.values import form_of
+from flexmg.envs.math.comparing.workers import shared_pool
+from flexmg.envs.math.extraction import extract
+from flexmg.envs.math.reading.expression import (
     Alternatives,
     Assignment,
     BaseNumber,
@@ -30,11 +33,8 @@ from flexmg.envs.math.expression import (
     Unread,
     is_arithmetic,
 )
-from flexmg.envs.math.extraction import extract
-from flexmg.envs.math.notation import LONGEST_ANSWER, clean
-from flexmg.envs.math.reader import read
-from flexmg.envs.math.values import form_of
-from flexmg.envs.math.workers import shared_pool
+from flexmg.envs.math.reading.notation import LONGEST_ANSWER, clean
+from flexmg.envs.math.reading.reader import read
 from flexmg.errors import InfraError, ProblemError
 from flexmg.problem import Problem, Verdict
 

@@ -62,7 +62,7 @@ class Recipe:
     feed_forward: int = 384
     context: int = 2048
     skill_episodes: int = 20_000
-    habit_episodes: int = 10_000
+    habit_episodes: int = 24_000
     pool: int = 1000
     batch_tokens: int = 2048
     learning_rate: float = 3e-3
@@ -71,12 +71,15 @@ class Recipe:
 
 
 SKILLED = Habit(at_once=0.1)
-SOLO = [("math-single-v0", {})]
+Environment = tuple[str, dict[str, Any]]
+SOLO: list[Environment] = [("math-single-v0", {})]
 
 
-def workflows() -> list[tuple[str, dict[str, Any]]]:
+def workflows() -> list[Environment]:
     """Every maths workflow, and the variants with prompts of their own."""
-    ids = [(spec.id, {}) for spec in flexmg.registered() if spec.id.startswith("math-")]
+    ids: list[Environment] = [
+        (spec.id, {}) for spec in flexmg.registered() if spec.id.startswith("math-")
+    ]
     # The main job plays orch-workers: it gets a double share.
     return [*ids, ("math-orch-workers-v0", {}), ("math-orch-workers-v0", {"mode": "subtasks"})]
 

@@ -26,6 +26,8 @@ RESULT = re.compile(r"=(\d+)")
 SOLVING = ("solver", "voter", "generator", "worker", "debater", "verifier", "synthesizer")
 STRATEGIES = ("Work step by step.", "Compute each part first.", "Answer at once.", "Guess.")
 CARELESS = ("Answer at once.", "Guess.")
+# The scripted orchestrator calls the solver alone; the other specialists are shown too.
+ROUTES = ("CALL: solver_0", "CALL: analyst_0 -> solver_0", "CALL: solver_0 -> critic_0")
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,11 @@ class Habit:
         derail: an orchestrator that routes is done too early.
     """
 
-    at_once: float = 0.6
+    at_once: float = 0.55
     at_once_if_told: float = 0.95
-    careless: float = 0.6
+    careless: float = 0.5
     misjudge: float = 0.25
-    trust_anybody: float = 0.6
+    trust_anybody: float = 0.5
     slip: float = 0.08
     slip_at_once: float = 0.75
     derail: float = 0.1
@@ -95,9 +97,11 @@ def _imperfect(
     prompt = observation["messages"][-1]["content"]
     match role:
         case "orchestrator" if reply.startswith(("CALL", "DONE")):
-            if reply.startswith("CALL") and rng.random() < habit.derail:
+            if reply.startswith("DONE"):
+                return reply
+            if rng.random() < habit.derail:
                 return f"DONE \\boxed{{{_near(int(game.problem.gold), rng)}}}"
-            return reply
+            return ROUTES[int(rng.integers(len(ROUTES)))]
         case "orchestrator" if game.workflow.mode == "strategies":
             lines = [_strategy(habit, rng) for _ in range(1 + rng.integers(game.workflow.n))]
             return "\n".join(f"{i}. {line}" for i, line in enumerate(lines, start=1))

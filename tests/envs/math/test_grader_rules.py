@@ -1,7 +1,7 @@
 """The grader's rules, one pair of gold answer and reply at a time.
 
 Labels were set by hand, from the meaning of the notation and the policies that
-``flexmg.envs.math.comparison`` documents.
+``flexmg.envs.math.comparing.comparison`` documents.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from flexmg.envs.math import grade
-from flexmg.envs.math.workers import Settlement, WorkerPool, shared_pool
+from flexmg.envs.math.comparing.workers import Settlement, WorkerPool, shared_pool
 from flexmg.errors import InfraError, MissingDependency
 
 pytest.importorskip("math_verify", reason="symbolic work needs flexmg[math]")
@@ -175,7 +175,7 @@ thread = threading.Thread(
 )
 thread.start()
 thread.join()
-from flexmg.envs.math.workers import shared_pool
+from flexmg.envs.math.comparing.workers import shared_pool
 print(found[0].status, *(worker.process.pid for worker in shared_pool()._idle))
 """
 

@@ -27,8 +27,10 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Literal, TypeGuard
 
-from flexmg.envs.math import numeric
-from flexmg.envs.math.expression import (
+from flexmg.envs.math.comparing import numeric
+from flexmg.envs.math.comparing.normal_form import TooLarge, terms_of, written
+from flexmg.envs.math.comparing.values import same_value
+from flexmg.envs.math.reading.expression import (
     Alternatives,
     Assignment,
     Bounded,
@@ -52,10 +54,8 @@ from flexmg.envs.math.expression import (
     is_constant,
     negative,
 )
-from flexmg.envs.math.normal_form import TooLarge, terms_of, written
-from flexmg.envs.math.units import UPRIGHT_UNITS
-from flexmg.envs.math.values import same_value
-from flexmg.envs.math.vocabulary import MIRRORED
+from flexmg.envs.math.reading.units import UPRIGHT_UNITS
+from flexmg.envs.math.reading.vocabulary import MIRRORED
 
 Question = Literal["equal", "proportional"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from flexmg.envs.math import numeric
-from flexmg.envs.math.expression import Node, Number, is_constant, symbols
-from flexmg.envs.math.normal_form import TooLarge, terms_of, written
+from flexmg.envs.math.comparing import numeric
+from flexmg.envs.math.comparing.normal_form import TooLarge, terms_of, written
+from flexmg.envs.math.reading.expression import Node, Number, is_constant, symbols
 
 FEWEST_DIGITS = 6  # of a decimal that stands for an exact value
 

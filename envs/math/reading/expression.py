@@ -1,7 +1,7 @@
 """What an answer is once it has been read: numbers, expressions, and what is built of them.
 
 The nodes are frozen and hashable. Two equal trees are the same answer; two different
-trees may still be (that is what :mod:`flexmg.envs.math.comparison` finds out).
+trees may still be (that is what :mod:`flexmg.envs.math.comparing.comparison` finds out).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from flexmg.envs.math.cursor import Cursor, ReadError, RefusedError
-from flexmg.envs.math.expression import (
+from flexmg.envs.math.reading.cursor import Cursor, ReadError, RefusedError
+from flexmg.envs.math.reading.expression import (
     HALF,
     BaseNumber,
     Call,
@@ -19,9 +19,9 @@ from flexmg.envs.math.expression import (
     negative,
     reciprocal,
 )
-from flexmg.envs.math.folding import multiplied, powered
-from flexmg.envs.math.notation import Token
-from flexmg.envs.math.vocabulary import (
+from flexmg.envs.math.reading.folding import multiplied, powered
+from flexmg.envs.math.reading.notation import Token
+from flexmg.envs.math.reading.vocabulary import (
     BARS,
     BEYOND,
     DECORATIONS,

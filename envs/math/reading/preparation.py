@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flexmg.envs.math.notation import Token
-from flexmg.envs.math.units import NUMBER_WORDS, UPRIGHT_UNITS, unit_of
-from flexmg.envs.math.vocabulary import AND_OR, FUNCTIONS, PLAIN_WORDS, SPELLINGS
+from flexmg.envs.math.reading.notation import Token
+from flexmg.envs.math.reading.units import NUMBER_WORDS, UPRIGHT_UNITS, unit_of
+from flexmg.envs.math.reading.vocabulary import AND_OR, FUNCTIONS, PLAIN_WORDS, SPELLINGS
 
 
 def prepared(tokens: list[Token]) -> list[Token]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from flexmg.envs.math.cursor import ReadError, RefusedError
-from flexmg.envs.math.expression import (
+from flexmg.envs.math.comparing.numeric import FloatArithmetic, NoValue, evaluate
+from flexmg.envs.math.reading.cursor import ReadError, RefusedError
+from flexmg.envs.math.reading.expression import (
     Alternatives,
     Assignment,
     Bounded,
@@ -25,10 +26,9 @@ from flexmg.envs.math.expression import (
     is_constant,
     negative,
 )
-from flexmg.envs.math.notation import fold_words
-from flexmg.envs.math.numeric import FloatArithmetic, NoValue, evaluate
-from flexmg.envs.math.units import NUMBER_WORDS
-from flexmg.envs.math.vocabulary import MIRRORED
+from flexmg.envs.math.reading.notation import fold_words
+from flexmg.envs.math.reading.units import NUMBER_WORDS
+from flexmg.envs.math.reading.vocabulary import MIRRORED
 
 LOOSEST_APPROXIMATION = 0.05  # relative, in `a \approx b`
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from flexmg.envs.math.cursor import ReadError
-from flexmg.envs.math.expression import Node, Number, Power, Product, is_arithmetic
+from flexmg.envs.math.reading.cursor import ReadError
+from flexmg.envs.math.reading.expression import Node, Number, Power, Product, is_arithmetic
 
 MOST_BITS = 16_384  # of a number that is folded
 

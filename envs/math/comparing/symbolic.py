@@ -15,11 +15,11 @@ from typing import Any
 import mpmath
 from math_verify import LatexExtractionConfig, parse, verify
 
-from flexmg.envs.math import numeric
-from flexmg.envs.math.comparison import Question, compare
-from flexmg.envs.math.expression import Node, Unread, symbols
-from flexmg.envs.math.notation import clean
-from flexmg.envs.math.reader import read
+from flexmg.envs.math.comparing import numeric
+from flexmg.envs.math.comparing.comparison import Question, compare
+from flexmg.envs.math.reading.expression import Node, Unread, symbols
+from flexmg.envs.math.reading.notation import clean
+from flexmg.envs.math.reading.reader import read
 
 DIGITS = 60
 AGREEMENT = 40  # digits in which equal values agree

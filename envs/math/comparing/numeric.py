@@ -14,7 +14,16 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from flexmg.envs.math.expression import Call, Node, Number, Power, Product, Sum, Symbol, symbols
+from flexmg.envs.math.reading.expression import (
+    Call,
+    Node,
+    Number,
+    Power,
+    Product,
+    Sum,
+    Symbol,
+    symbols,
+)
 
 SAMPLES = 6
 LARGEST_EXPONENT = 1e7  # of a power that is evaluated at all

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flexmg.envs.math.notation import Token
+from flexmg.envs.math.reading.notation import Token
 
 DEEPEST = 80  # levels of brackets, signs and exponents
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from flexmg.envs.math.cursor import ReadError, RefusedError
-from flexmg.envs.math.expression import (
+from flexmg.envs.math.reading.cursor import ReadError, RefusedError
+from flexmg.envs.math.reading.expression import (
     BaseNumber,
     Call,
     Node,
@@ -19,11 +19,11 @@ from flexmg.envs.math.expression import (
     is_arithmetic,
     negative,
 )
-from flexmg.envs.math.factors import FactorReader
-from flexmg.envs.math.folding import MOST_BITS, _bits, multiplied, powered
-from flexmg.envs.math.notation import Token
-from flexmg.envs.math.units import NUMBER_WORDS
-from flexmg.envs.math.vocabulary import FRACTIONS, OVER, TIMES
+from flexmg.envs.math.reading.factors import FactorReader
+from flexmg.envs.math.reading.folding import MOST_BITS, _bits, multiplied, powered
+from flexmg.envs.math.reading.notation import Token
+from flexmg.envs.math.reading.units import NUMBER_WORDS
+from flexmg.envs.math.reading.vocabulary import FRACTIONS, OVER, TIMES
 
 MOST_MARKS = 8  # factorials and the like behind one value
 

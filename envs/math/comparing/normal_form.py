@@ -5,7 +5,7 @@ rational exponents. Atoms are variables, ``pi``, ``e``, ``i``, prime numbers und
 powers with a symbolic exponent (``2**n``) and whatever is not taken apart (``sin(x)``,
 a quotient by a sum), by its own normal form. The form decides most answers without
 sympy and serves as the key that votes are counted by. It is not complete: two different
-normal forms may still be equal, which :mod:`flexmg.envs.math.comparison` looks into.
+normal forms may still be equal, which :mod:`flexmg.envs.math.comparing.comparison` looks into.
 
 Variables under a root are taken for positive (``\sqrt{4/m}`` is ``2/\sqrt{m}``), as
 contest answers mean them; ``\sqrt{x^2}`` is not simplified.
@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from flexmg.envs.math.expression import Call, Node, Number, Power, Product, Sum, Symbol
+from flexmg.envs.math.reading.expression import Call, Node, Number, Power, Product, Sum, Symbol
 
 MOST_TERMS = 120
 LARGEST_POWER = 16

@@ -1,6 +1,6 @@
 """A pool of killable worker processes for symbolic work.
 
-Workers are started as ``sys.executable -m flexmg.envs.math.worker``: nothing of the
+Workers are started as ``sys.executable -m flexmg.envs.math.comparing.worker``: nothing of the
 caller's ``__main__`` is imported again, so grading works in a REPL, in a script without a
 guard, under ``python -`` and from any thread. They start when first needed.
 """
@@ -69,7 +69,7 @@ class Worker:
         descriptor, path = tempfile.mkstemp(prefix="flexmg-worker-")
         os.unlink(path)
         self.errors: IO[bytes] = os.fdopen(descriptor, "w+b")
-        command = [sys.executable, "-P", "-m", "flexmg.envs.math.worker"]
+        command = [sys.executable, "-P", "-m", "flexmg.envs.math.comparing.worker"]
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         try:
             self.process = subprocess.Popen(

@@ -6,9 +6,9 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from flexmg.envs.math.arithmetic import ArithmeticReader
-from flexmg.envs.math.cursor import ReadError, RefusedError
-from flexmg.envs.math.expression import (
+from flexmg.envs.math.reading.arithmetic import ArithmeticReader
+from flexmg.envs.math.reading.cursor import ReadError, RefusedError
+from flexmg.envs.math.reading.expression import (
     Alternatives,
     BaseNumber,
     Bounded,
@@ -25,7 +25,7 @@ from flexmg.envs.math.expression import (
     Unread,
     is_arithmetic,
 )
-from flexmg.envs.math.notation import (
+from flexmg.envs.math.reading.notation import (
     LONGEST_ANSWER,
     MOST_TOKENS,
     Token,
@@ -33,10 +33,16 @@ from flexmg.envs.math.notation import (
     fold_words,
     tokenize,
 )
-from flexmg.envs.math.preparation import prepared
-from flexmg.envs.math.relations import listed, related, unit_outside, united, worded
-from flexmg.envs.math.units import CURRENCY_SIGNS, NUMBER_WORDS, POWERS, UPRIGHT_UNITS, unit_of
-from flexmg.envs.math.vocabulary import (
+from flexmg.envs.math.reading.preparation import prepared
+from flexmg.envs.math.reading.relations import listed, related, unit_outside, united, worded
+from flexmg.envs.math.reading.units import (
+    CURRENCY_SIGNS,
+    NUMBER_WORDS,
+    POWERS,
+    UPRIGHT_UNITS,
+    unit_of,
+)
+from flexmg.envs.math.reading.vocabulary import (
     AND_OR,
     CLOSING,
     DENIALS,

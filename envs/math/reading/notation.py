@@ -1,6 +1,6 @@
 r"""From the text of an answer to tokens: typography, wrappers and digit grouping.
 
-The reader (:mod:`flexmg.envs.math.reader`) sees LaTeX and program notation alike, so
+The reader (:mod:`flexmg.envs.math.reading.reader`) sees LaTeX and program notation alike, so
 that ``\frac{\sqrt{5}}{2}``, ``sqrt(5)/2`` and ``√5/2`` become the same tokens.
 """
 

@@ -1,4 +1,4 @@
-"""The worker process: ``python -m flexmg.envs.math.worker``, driven over two pipes.
+"""The worker process: ``python -m flexmg.envs.math.comparing.worker``, driven over two pipes.
 
 Messages are JSON, each behind its length (4 bytes, big-endian). The worker first says
 ``{"ready": true}``, then answers ``{"gold", "answer"}`` with ``{"equal": true | false |
@@ -61,7 +61,7 @@ def main(megabytes: int, seconds: int) -> None:
         os.write(output, HEADER.pack(len(data)) + data)
 
     try:
-        from flexmg.envs.math.symbolic import settle
+        from flexmg.envs.math.comparing.symbolic import settle
     except ImportError as error:
         send({"ready": False, "missing": str(error)})
         return

@@ -1,0 +1,1 @@
+"""Whether two expressions are equal: exactly, numerically, or in a killable worker."""
