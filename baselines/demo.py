@@ -32,11 +32,13 @@ BUDGET: dict[str, Any] = {
     "env": ENV,
     "model": "tiny",
     "policies": "isolated",
-    "iterations": 30,
+    "iterations": 20,
     "problems": 32,
     "samples": 2,
     "eval_problems": 300,
     "checkpoint_every": 5,
+    # As many optimiser steps as two epochs of two minibatches, for half the passes.
+    "algorithm_args": {"epochs": 1, "minibatches": 4},
     # The tiny model's replies are short; a cap keeps runaway ones from costing time.
     "env_args": {"mode": "strategies", "token_limits": 48},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -53,9 +54,8 @@ def test_digits_are_tokens_of_their_own() -> None:
 
 def test_the_recipe_of_the_weights_is_the_committed_one() -> None:
     made = json.loads((build.WEIGHTS / "recipe.json").read_text())
-    recipe = build.Recipe()
-    assert made["recipe"] == {name: getattr(recipe, name) for name in recipe.__slots__}
-    assert made["habit"] == {name: getattr(Habit(), name) for name in Habit().__slots__}
+    assert made["recipe"] == asdict(build.Recipe())
+    assert made["habit"] == asdict(Habit())
 
 
 def test_the_recipe_makes_a_model_that_loads(tmp_path: Path) -> None:
