@@ -9,6 +9,9 @@ for agent in env.agent_iter():
     env.step(None if termination or truncation else my_policy(agent, observation))
 """
 
+import importlib
+from types import ModuleType
+
 from flexmg.agents import AgentSpec, Policy, Profile
 from flexmg.dependency import DependencyGraph
 from flexmg.errors import FlexMGError
@@ -53,5 +56,15 @@ __all__ = [
     "replay",
     "spec",
 ]
+
+# `import flexmg` need not pay for these; `flexmg.testing.check_env` works without their import.
+_LATER = ("testing", "wrappers")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LATER:
+        return importlib.import_module(f"flexmg.{name}")
+    raise AttributeError(f"module 'flexmg' has no attribute {name!r}")
+
 
 load_plugins()

@@ -45,7 +45,7 @@ class FlexMarkovGame(AECEnv):
     Args:
         workflow: who acts when, and who sees whom.
         source: where problems come from.
-        reward: ``"team"``, ``"designated"``, ``"local"`` or weights of terms, see
+        reward: ``"team"``, ``"designated"``, ``"local"``, ``"mixed"`` or weights of terms, see
             :class:`flexmg.reward.Reward`.
         dependencies: ``"designed"`` or an ablation of D: ``"none"`` (nobody sees
             anybody; each agent still recalls itself), ``"full"`` (everybody sees all who
@@ -71,7 +71,7 @@ class FlexMarkovGame(AECEnv):
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        if dependencies not in get_args(Dependencies):
+        if not isinstance(dependencies, str) or dependencies not in get_args(Dependencies):
             raise InvalidArgument(
                 f"dependencies={dependencies!r} is not one of {get_args(Dependencies)}"
             )
@@ -116,8 +116,8 @@ class FlexMarkovGame(AECEnv):
 
         Raises:
             UnknownProblem: the source has no such problem.
-            InvalidArgument: the seed or the problem is of a wrong type, or the workflow
-                cannot pose this problem. The game goes on as it was.
+            InvalidArgument: the seed, the options or the problem are of a wrong type, or
+                the workflow cannot pose this problem. The game goes on as it was.
         """
         if seed is not None:
             new_seed, played = whole_number("seed", seed), 0
@@ -125,6 +125,8 @@ class FlexMarkovGame(AECEnv):
             new_seed, played = self._seed, self._episodes
         else:
             new_seed, played = secrets.randbits(31), 0
+        if not isinstance(options, Mapping | None):
+            raise InvalidArgument(f"options={options!r} is not a dict such as {{'problem': 0}}")
         episode = self.rules.begin(new_seed, played, (options or {}).get("problem"))
         news = self.rules.follow(episode, self.reward)
         if seed is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from flexmg.errors import FlexMGError
+from flexmg.errors import FlexMGError, InvalidArgument, TranscriptError
 from flexmg.game import FlexMarkovGame
 from flexmg.registry import make
 from flexmg.transcript import Transcript, Turn
@@ -34,16 +36,23 @@ class Replay:
         return not self.differences
 
 
-def replay(transcript: Transcript, env: FlexMarkovGame | None = None) -> Replay:
+def replay(
+    transcript: Transcript | str | Mapping[str, Any], env: FlexMarkovGame | None = None
+) -> Replay:
     """Play a recorded episode again and compare everything that it claims.
 
     Actions are taken from the record in the recorded order; observations, order, D,
     parsed values, the verdict and all rewards are recomputed and compared.
 
     Args:
-        transcript: the record.
+        transcript: the record; or a line of a JSONL file of records, or the object in it.
         env: the game to play it in; by default made from the record's id and kwargs.
+
+    Raises:
+        TranscriptError: the line or the object is no record.
+        InvalidArgument: ``transcript`` is of another type.
     """
+    transcript = _record(transcript)
     try:
         game = make(transcript.env, **transcript.kwargs) if env is None else env.unwrapped
     except Exception as error:
@@ -63,6 +72,21 @@ def replay(transcript: Transcript, env: FlexMarkovGame | None = None) -> Replay:
         return Replay((f"the record cannot be played: {error}",), None)
     again = game.transcript()
     return Replay(tuple(_differences(transcript, again)), again)
+
+
+def _record(given: Any) -> Transcript:
+    if isinstance(given, Transcript):
+        return given
+    if isinstance(given, Mapping):
+        try:
+            given = json.dumps(dict(given))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TranscriptError(f"a transcript must be plain data: {error}") from error
+    if isinstance(given, str):
+        return Transcript.from_json(given)
+    raise InvalidArgument(
+        f"replay() takes a transcript, such as env.unwrapped.transcript(), not {given!r:.80}"
+    )
 
 
 def _differences(old: Transcript, new: Transcript) -> list[str]:

@@ -15,7 +15,13 @@ from flexmg.errors import InvalidArgument
 from flexmg.transcript import Turn
 
 TERMS = ("team", "designated", "local", "format")
-MODES = ("team", "designated", "local")
+# Names for weights; `mixed` by name is half the team's score, half the agent's own truth.
+MODES: dict[str, dict[str, float]] = {
+    "team": {"team": 1.0},
+    "designated": {"designated": 1.0},
+    "local": {"local": 1.0},
+    "mixed": {"team": 0.5, "local": 0.5},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Reward:
 
     @classmethod
     def of(cls, mode: str | Mapping[str, float] | Reward) -> Reward:
-        """A reward from a mode (``team``, ``designated``, ``local``) or from weights (mixed).
+        """A reward from a mode of :data:`MODES` or from weights of one's own.
 
         Raises:
             InvalidArgument: an unknown mode or term, or a weight that is not finite.
@@ -59,12 +65,12 @@ class Reward:
             return mode
         if isinstance(mode, Mapping):
             return cls(dict(mode))
-        if mode not in MODES:
+        if not isinstance(mode, str) or mode not in MODES:
             raise InvalidArgument(
-                f"reward={mode!r} is not one of {MODES}, nor a mapping from terms {TERMS} to "
-                "weights (mixed)"
+                f"reward={mode!r} is not one of {tuple(MODES)}, nor a mapping from terms {TERMS} "
+                "to weights, such as {'team': 0.7, 'local': 0.3}"
             )
-        return cls({mode: 1.0})
+        return cls(MODES[mode])
 
     def terms(
         self,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, Cache, GgufConfig
 from transformers.utils import logging as transformers_logging
 
@@ -22,16 +21,6 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]*(/[\w.-]+)?$")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "spiece.model")
-# What the loaders raise on files that are absent, cut short or of another format.
-LOADING_FAILURES = (
-    OSError,
-    ValueError,
-    KeyError,
-    RuntimeError,
-    TypeError,
-    ImportError,
-    SafetensorError,
-)
 
 
 @dataclass(eq=False)
@@ -157,13 +146,24 @@ def load_base(name_or_path: str, *, dtype: str = "float32", device: str = "auto"
     progress = transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()
     try:
-        model: Any = AutoModelForCausalLM.from_pretrained(folder, **named, **options)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder, output_loading_info=True, **named, **options
+        )
+        model, report = loaded
         tokenizer = AutoTokenizer.from_pretrained(folder, **named)
-    except LOADING_FAILURES as error:
+    # Files that are cut short or of another format make the loaders raise all sorts of errors.
+    except Exception as error:
         raise ModelError(_diagnosis(name_or_path, folder, error)) from error
     finally:
         if progress:
             transformers_logging.enable_progress_bar()
+    lacking = sorted(report["missing_keys"])
+    if lacking:
+        # transformers would go on with random numbers in their place.
+        raise ModelError(
+            f"the weights of the model {name_or_path!r} lack what its config asks for "
+            f"(tensors: {len(lacking)}, the first {lacking[0]!r}); fetch or save the model again"
+        )
     model = model.to(where).eval().requires_grad_(False)
     eos_ids = _end_tokens(model, tokenizer)
     if not eos_ids:
@@ -248,6 +248,9 @@ def _folder(path: Path) -> str:
     lacking = [] if (path / "config.json").is_file() else ["config.json"]
     if not any((path / file).is_file() for file in TOKENIZERS):
         lacking.append("tokenizer.json")
+    # Without it transformers invents end tokens that the model has never seen.
+    if not (path / "tokenizer_config.json").is_file():
+        lacking.append("tokenizer_config.json")
     indexes = [path / f"{file}.index.json" for file in WEIGHTS]
     index = next((file for file in indexes if file.is_file()), None)
     if index is not None:

@@ -86,17 +86,18 @@ def load(folder: Path) -> tuple[int, dict[str, Any]]:
         _recover(folder)
         summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         data = (folder / STATE).read_bytes()
+        iteration, digest = int(summary["iteration"]), summary["sha256"]
     except FileNotFoundError as error:
         raise CheckpointError(f"there is no checkpoint in {folder}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"the checkpoint in {folder} cannot be read: {error}") from error
-    if hashlib.sha256(data).hexdigest() != summary.get("sha256"):
+    if hashlib.sha256(data).hexdigest() != digest:
         raise CheckpointError(
             f"{folder / STATE} is not the file that was written (its SHA-256 differs); copy the "
             "checkpoint again, or start the run anew"
         )
     state: dict[str, Any] = torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
-    return int(summary["iteration"]), state
+    return iteration, state
 
 
 def exists(folder: Path) -> bool:

@@ -151,10 +151,9 @@ def differences(one: RunConfig, other: RunConfig) -> list[str]:
     return names
 
 
-def save(config: RunConfig, folder: Path) -> None:
-    """Write ``config.yaml``."""
-    text = yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)
-    (folder / FILE).write_text(text, encoding="utf-8")
+def text(config: RunConfig) -> str:
+    """What ``config.yaml`` holds."""
+    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)
 
 
 def load(folder: Path) -> RunConfig:

@@ -17,7 +17,7 @@ from flexmg.baselines.evaluation import evaluate
 from flexmg.baselines.rollout.collector import RolloutSettings
 from flexmg.baselines.training import config as configs
 from flexmg.baselines.training.config import RunConfig
-from flexmg.baselines.training.problems import held_out_problems
+from flexmg.baselines.training.problems import held_out_problems, other_problems
 from flexmg.baselines.training.progress import progress
 from flexmg.baselines.training.records import Row, evaluation_row, plain
 from flexmg.baselines.training.trainer import Trainer, build_team, is_run, load_team
@@ -135,7 +135,8 @@ def assess(
         saved = configs.load(folder)
         base = dataclasses.asdict(saved)
         same_env = env is None or env == saved.env
-        base["env_args"] = {**saved.env_args, **saved.held_out} if same_env else {"split": "test"}
+        played = other_problems(saved.env_args, saved.held_out) if same_env else {"split": "test"}
+        base["env_args"] = other_problems(played, env_args)
     elif env is None:
         raise InvalidArgument(
             f"{subject!r} is not a run folder, so --env must say on which environment to evaluate"

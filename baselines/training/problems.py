@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
+from typing import Any
 
 from flexmg.errors import InvalidArgument
 from flexmg.problem import ProblemSource
@@ -10,6 +11,8 @@ from flexmg.seeding import draw, stream
 
 # Where an unlimited source is drawn from: two draws hardly ever meet.
 UNLIMITED = 2**31
+# Arguments of flexmg.make that describe one source and mean nothing to another.
+OF_ONE_SOURCE = ("level", "limit", "mapping", "source_options")
 
 
 class Curriculum:
@@ -71,6 +74,19 @@ class Curriculum:
 
     def _may(self, index: int) -> bool:
         return not self.held_out or self.source.get(index).content_hash not in self.held_out
+
+
+def other_problems(env_args: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of :func:`flexmg.make` for the same game on other problems.
+
+    Args:
+        env_args: the arguments so far.
+        given: those that change. With another ``source``, what described the old one (its
+            level, its field mapping ...) is left behind.
+    """
+    moved = "source" in given and given["source"] != env_args.get("source", "synthetic")
+    kept = {k: v for k, v in env_args.items() if not (moved and k in OF_ONE_SOURCE)}
+    return {**kept, **given}
 
 
 def held_out_problems(source: ProblemSource, count: int) -> list[int]:

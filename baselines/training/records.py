@@ -69,11 +69,19 @@ class RunRecords:
 
     Args:
         folder: of the run; it is created.
+
+    Raises:
+        CheckpointError: it cannot be created.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        (folder / EPISODES).mkdir(parents=True, exist_ok=True)
+        try:
+            (folder / EPISODES).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(
+                f"the run folder {str(folder)!r} cannot be made ({error}); choose another --out"
+            ) from error
 
     def rows(self) -> list[Row]:
         """All complete rows of ``metrics.jsonl``; a last line that was torn is no row."""
@@ -82,12 +90,12 @@ class RunRecords:
             return []
         lines = path.read_text(encoding="utf-8").split("\n")
         # What follows the last newline was not written to its end.
-        return [json.loads(line) for line in lines[:-1] if line]
+        return [_read(line, path) for line in lines[:-1] if line]
 
     def forget_after(self, iteration: int) -> None:
         """Drop rows of iterations that no checkpoint holds: they will be played again."""
         kept = [row for row in self.rows() if row["iteration"] <= iteration]
-        self._replace(METRICS, "".join(_line(row) for row in kept))
+        self.replace(METRICS, "".join(_line(row) for row in kept))
 
     def add(self, row: Row) -> None:
         """Append one row, and force it to disk."""
@@ -104,26 +112,29 @@ class RunRecords:
         path = self.folder / EVALUATION
         if not path.exists():
             return {}
-        found: dict[str, Row] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        return _read(path.read_text(encoding="utf-8"), path)
 
     def add_evaluation(self, name: str, row: Row) -> None:
         """Set one evaluation."""
         found = {**self.evaluations(), name: row}
-        self._replace(EVALUATION, json.dumps(found, indent=1, allow_nan=False) + "\n")
+        self.replace(EVALUATION, json.dumps(found, indent=1, allow_nan=False) + "\n")
 
     def add_episodes(self, name: str, episodes: Sequence[Episode]) -> None:
         """Write the transcripts of some episodes to ``episodes/NAME.jsonl``."""
         lines = [json.dumps(data, ensure_ascii=False) + "\n" for data in _transcripts(episodes)]
-        self._replace(f"{EPISODES}/{name}.jsonl", "".join(lines))
+        self.replace(f"{EPISODES}/{name}.jsonl", "".join(lines))
 
     def transcript_lines(self, name: str) -> list[str]:
         """The lines of ``episodes/NAME.jsonl``, none if there is no such file."""
         path = self.folder / EPISODES / f"{name}.jsonl"
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
-    def _replace(self, name: str, text: str) -> None:
-        """Put a whole file in place at once: readers see the old one or the new one."""
+    def replace(self, name: str, text: str) -> None:
+        """Put a whole file in place at once: readers see the old one or the new one.
+
+        Raises:
+            CheckpointError: it cannot be written; the old one is still there.
+        """
         path = self.folder / name
         beside = path.with_name(f".{path.name}.new")
         try:
@@ -141,6 +152,16 @@ class RunRecords:
             f"{self.folder / name} cannot be written ({error}); the last checkpoint is intact: "
             "make room and continue with --resume"
         )
+
+
+def _read(text: str, path: Path) -> Row:
+    try:
+        row = json.loads(text)
+    except ValueError as error:
+        raise CheckpointError(f"{path} is not JSON ({error}); mend or remove it") from error
+    if not isinstance(row, dict):
+        raise CheckpointError(f"{path} holds {text[:40]!r} where an object belongs; mend it")
+    return row
 
 
 def _line(row: Row) -> str:

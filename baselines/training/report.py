@@ -34,6 +34,9 @@ def write(folder: Path, config: RunConfig) -> Path:
 
     Returns:
         The path of the page. It needs no network and no other file.
+
+    Raises:
+        CheckpointError: it cannot be written, or a record of the run is broken.
     """
     records = RunRecords(folder)
     rows = records.rows()
@@ -63,9 +66,8 @@ def write(folder: Path, config: RunConfig) -> Path:
         episodes=viewer(shown, sights=[_sight(transcript) for transcript in shown]),
         settings=yaml.safe_dump(dataclasses.asdict(config), sort_keys=False),
     )
-    path = folder / FILE
-    path.write_text(page, encoding="utf-8")
-    return path
+    records.replace(FILE, page)
+    return folder / FILE
 
 
 def gain(evaluations: dict[str, Row]) -> dict[str, float] | None:

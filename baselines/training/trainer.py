@@ -32,8 +32,8 @@ from flexmg.baselines.rollout.collector import Collector, RolloutSettings
 from flexmg.baselines.training import checkpoint, report
 from flexmg.baselines.training.config import FILE as CONFIG
 from flexmg.baselines.training.config import RunConfig
-from flexmg.baselines.training.config import save as save_config
-from flexmg.baselines.training.problems import Curriculum, held_out_problems
+from flexmg.baselines.training.config import text as config_text
+from flexmg.baselines.training.problems import Curriculum, held_out_problems, other_problems
 from flexmg.baselines.training.progress import Progress
 from flexmg.baselines.training.records import METRICS, Row, RunRecords, describe, evaluation_row
 
@@ -65,7 +65,7 @@ class Trainer:
         game = flexmg.make(config.env, **config.env_args).unwrapped
         self.team = build_team(config, game.possible_agents)
         self.algorithm = learner(self.team, settings, temperature=config.temperature)
-        self.held_out_args = {**config.env_args, **config.held_out}
+        self.held_out_args = other_problems(config.env_args, config.held_out)
         self.held_out: list[int] = []
         hashes: set[str] = set()
         if config.eval_problems:
@@ -112,7 +112,7 @@ class Trainer:
             CheckpointError: something cannot be written.
             FlexMGError: whatever else goes wrong; the last checkpoint is intact.
         """
-        save_config(self.config, self.folder)
+        self.records.replace(CONFIG, config_text(self.config))
         if self.curriculum.excluded:
             self.progress.note(
                 f"{self.curriculum.excluded} training problems are held out and not trained on"

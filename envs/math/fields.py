@@ -170,8 +170,13 @@ def mapping_from(fields: Mapping[str, str]) -> FieldMapping:
             ``context``; ``rule`` is one of :data:`GOLD_RULES` (see :class:`FieldMapping`).
 
     Raises:
-        InvalidArgument: a role is unknown or lacking, or the rule is unknown.
+        InvalidArgument: not a mapping, a role is unknown or lacking, or the rule is unknown.
     """
+    if not isinstance(fields, Mapping):
+        raise InvalidArgument(
+            f"mapping={fields!r} is not a mapping, such as "
+            "{'statement': 'question', 'gold': 'answer'}"
+        )
     unknown = [key for key in fields if key not in _MAPPING_KEYS]
     lacking = [key for key in ("statement", "gold") if key not in fields]
     if unknown or lacking:

@@ -35,7 +35,7 @@ from flexmg.envs.math.reading.expression import (
 )
 from flexmg.envs.math.reading.notation import LONGEST_ANSWER, clean
 from flexmg.envs.math.reading.reader import read
-from flexmg.errors import InfraError, ProblemError
+from flexmg.errors import InfraError, InvalidArgument, ProblemError
 from flexmg.problem import Problem, Verdict
 
 _PLAIN_INTEGER = re.compile(r"-?[1-9][0-9]{0,17}\Z")
@@ -62,8 +62,12 @@ def grade(gold: str, answer: str) -> Verdict:
 
     Raises:
         ProblemError: the gold answer is empty.
+        InvalidArgument: one of the two is not a text.
         MissingDependency: symbolic work is needed and ``flexmg[math]`` is not installed.
     """
+    if not (isinstance(gold, str) and isinstance(answer, str)):
+        name, given = ("answer", answer) if isinstance(gold, str) else ("gold", gold)
+        raise InvalidArgument(f"{name} must be a text, not {given!r:.80}")
     found = extract(answer)
     if found is None:
         if not gold.strip():

@@ -24,6 +24,11 @@ _CHOICE = re.compile(r"\b(?:option|choice|is)[:\s]*\*{0,2}\(?([A-J])\)?\W*\Z")
 _BULLET = re.compile(r"^\s*[-*•]\s+")
 _DENIALS = {"not", "isn't", "never"}
 _CONNECTIVES = {"and", "or", "base", "in"}
+# "I don't know", "I'm unsure", "no idea", "..."; but "I and III" and "II" are choices.
+_NO_ANSWER = re.compile(
+    r"i(?:['’]\w|\s+(?!and\b|or\b|[ivx]+\b)\w)|no\s+(?:idea|answer)\b|(?:unsure|idk)\b|[\W_]*\Z",
+    re.IGNORECASE,
+)
 
 
 def words_of(text: str) -> list[str]:
@@ -159,7 +164,10 @@ def _trimmed(run: str) -> str:
 
 
 def whole_answer(reply: str) -> str | None:
-    """A reply that is nothing but an answer: notation, or at most three words."""
+    """A reply that is nothing but an answer: notation, or at most three words.
+
+    "I don't know" is none, nor is a reply of punctuation alone ("...").
+    """
     text = reply.strip()
     if not text or len(text) > LONGEST_SENTENCE or "\n\n" in text:
         return None
@@ -167,7 +175,7 @@ def whole_answer(reply: str) -> str | None:
     operators = re.search(r"[-+*/|]", text) and all(map(_is_mathematical, words))
     if not operators and not re.search(r"\d|\\|[$=^]", text):
         short = len(words) <= 3 and all(re.fullmatch(r"[\w'.,()!-]+", word) for word in words)
-        return text if short and not _CODE.search(text) else None
+        return text if short and not (_CODE.search(text) or _NO_ANSWER.match(text)) else None
     if _CODE.search(text):
         return None
     notation = all(_is_mathematical(w) or w.strip(",") in _CONNECTIVES for w in words)

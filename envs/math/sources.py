@@ -144,6 +144,8 @@ def load(
     if split not in SPLITS:
         raise InvalidArgument(f"split={split!r} is none of {', '.join(SPLITS)}")
     check_limit(limit)
+    if not isinstance(source, str | os.PathLike):
+        raise InvalidArgument(f"source={source!r} is neither the name of a source nor a path")
     name = os.fspath(source)
     path = Path(name)
     if name == "synthetic" or name.startswith(PREFIX):

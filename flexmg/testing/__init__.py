@@ -10,6 +10,7 @@ key of an observation, and cannot sample text masks. Run them too; this one goes
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,7 +66,8 @@ def check_env(
         seeds: of the episodes.
         orders: the most orders of acting to try per episode.
         hash_seeds: values of ``PYTHONHASHSEED``, one other process each; none to leave
-            that part out (an environment defined in ``__main__`` cannot be sent there).
+            that part out. An environment that the running script or notebook defines cannot be
+            sent there: that part is left out with a warning.
 
     Raises:
         ConformanceError: naming the rule, the agent and the place.
@@ -85,7 +87,15 @@ def check_env(
         traces = [
             trace for seed in seeds for trace in _episodes(game, second, actions, seed, orders)
         ]
-        repetition.check_other_process(blueprint, traces, hash_seeds)
+        if hash_seeds and "__main__" in blueprint.modules():
+            warnings.warn(
+                "the environment is defined in the running script or notebook, which other "
+                "processes cannot import: determinism in another process is not checked; move "
+                "it to a module of its own to check that as well",
+                stacklevel=2,
+            )
+        else:
+            repetition.check_other_process(blueprint, traces, hash_seeds)
     conduct.check_close(second)
     conduct.check_close(game)
 

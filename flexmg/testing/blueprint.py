@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import pickle
+import pickletools
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from flexmg.errors import ConformanceError, UnregisteredEnv
@@ -57,6 +60,24 @@ class Blueprint:
                 "register it and make it with flexmg.make, or keep lambdas and open files out of it"
             ) from error
 
+    def modules(self) -> dict[str, str | None]:
+        """The loaded modules that the environment takes something from, and their files.
+
+        ``__main__``, the running script or notebook, is out of reach of other processes.
+        """
+        parcels = [self.pickled] if self.pickled else []
+        try:
+            parcels.append(pickle.dumps(self))
+        except Exception:
+            return {}  # whoever sends it somewhere says why it cannot be sent
+        named = {
+            argument
+            for parcel in parcels
+            for _, argument, _ in pickletools.genops(parcel)
+            if isinstance(argument, str) and argument in sys.modules
+        }
+        return {name: getattr(sys.modules[name], "__file__", None) for name in sorted(named)}
+
     def build(self) -> FlexMarkovGame:
         """The environment once more.
 
@@ -87,7 +108,7 @@ def replay_elsewhere(blueprint: Blueprint, traces: Sequence[Trace], hash_seed: i
     """
     episodes = [(trace.name, trace.seed, trace.actions) for trace in traces]
     try:
-        parcel = pickle.dumps((blueprint, episodes))
+        parcel = pickle.dumps((blueprint.modules(), pickle.dumps((blueprint, episodes))))
     except Exception as error:
         raise ConformanceError(
             f"rebuilding: the environment cannot be sent to another process: {error}"
@@ -120,7 +141,10 @@ def replay_elsewhere(blueprint: Blueprint, traces: Sequence[Trace], hash_seed: i
 
 def replay_all(job: str, result: str) -> None:
     """What the other process does: build the environment, play, write the traces down."""
-    blueprint, episodes = pickle.loads(Path(job).read_bytes())
+    modules, parcel = pickle.loads(Path(job).read_bytes())
+    for name, file in modules.items():
+        _import(name, file)
+    blueprint, episodes = pickle.loads(parcel)
     if blueprint.spec is not None:
         try:
             spec(blueprint.spec.id)
@@ -147,6 +171,20 @@ def replay_all(job: str, result: str) -> None:
         )
         answers.append(vars(trace))
     Path(result).write_text(json.dumps(answers), encoding="utf-8")
+
+
+def _import(name: str, file: str | None) -> None:
+    """Import a module by its name, else (a test module that pytest imported ...) from its file."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        found = importlib.util.spec_from_file_location(name, file) if file else None
+        if found is None or found.loader is None:
+            return  # unpickling says what lacks, if anything does
+        # Whoever imports "a.b" is given "a", which has no file here.
+        sys.modules.setdefault(name.partition(".")[0], ModuleType(name.partition(".")[0]))
+        module = sys.modules[name] = importlib.util.module_from_spec(found)
+        found.loader.exec_module(module)
 
 
 def beyond(game: FlexMarkovGame, agent: str, turn: int) -> str:

@@ -22,7 +22,7 @@ class RewardMode(BaseWrapper):
 
     Args:
         env: a Flexible Markov Game, wrapped or not.
-        mode: ``"team"``, ``"designated"``, ``"local"``, or weights of terms (mixed), see
+        mode: ``"team"``, ``"designated"``, ``"local"``, ``"mixed"``, or weights of terms, see
             :class:`flexmg.reward.Reward`.
 
     Raises:

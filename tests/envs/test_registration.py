@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 
 import pytest
 from scripted import begin
@@ -118,3 +120,14 @@ def test_the_gold_answer_is_shown_to_nobody():
         while not env.finished:
             assert gold not in str(env.observe(env.agent_selection)["messages"])
             env.step("CALL: analyst_0 -> solver_0 -> critic_0")
+
+
+def test_names_that_users_rely_on_need_no_import_of_their_own():
+    program = (
+        "import sys, flexmg; "
+        "assert not {'flexmg.testing', 'flexmg.wrappers', 'flexmg.envs.math'} & set(sys.modules); "
+        "assert flexmg.envs.math.grade('1/2', 'It is 0.5.').status == 'correct'; "
+        "flexmg.testing.check_env, flexmg.wrappers.TokenLevel, flexmg.envs.workflows.WORKFLOWS; "
+        "assert not hasattr(flexmg, 'tasting') and not hasattr(flexmg.envs, 'maths')"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

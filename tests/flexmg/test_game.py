@@ -426,6 +426,7 @@ class TestReset:
             ({"options": {"problem": -1}}, UnknownProblem),
             ({"options": {"problem": "sums/50"}}, UnknownProblem),
             ({"options": {"problem": 1.5}}, InvalidArgument),
+            ({"options": ["problem"]}, InvalidArgument),
             ({"seed": "zero"}, InvalidArgument),
             ({"seed": 0.5}, InvalidArgument),
         ],
@@ -530,7 +531,10 @@ class Endless:
         return self.get(int(id.partition("/")[2]))
 
 
-@pytest.mark.parametrize("option", [{"dependencies": "some"}, {"render_mode": "rgb_array"}])
+@pytest.mark.parametrize(
+    "option",
+    [{"dependencies": "some"}, {"dependencies": np.eye(3)}, {"render_mode": "rgb_array"}],
+)
 def test_an_unknown_option_is_refused(option):
     with pytest.raises(InvalidArgument, match="is not one of"):
         tabled(FORK, **option)

@@ -11,6 +11,7 @@ from sums import team
 
 import flexmg
 from flexmg import Transcript
+from flexmg.errors import InvalidArgument, TranscriptError
 from flexmg.replay import replay
 
 SCRIPT = {
@@ -161,3 +162,23 @@ def test_an_environment_is_made_from_its_record():
     line = env.transcript().to_json()
     assert json.loads(line)["kwargs"]["cap"] == 2
     assert replay(Transcript.from_json(line)).ok
+
+
+@pytest.mark.parametrize("written", [Transcript.to_json, lambda r: json.loads(r.to_json())])
+def test_a_line_of_a_file_replays(written):
+    assert replay(written(recorded()), game()).ok
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (3, InvalidArgument),
+        (recorded, InvalidArgument),
+        ({}, TranscriptError),
+        ({"env": object()}, TranscriptError),
+        ("no line", TranscriptError),
+    ],
+)
+def test_what_is_no_record_is_refused(given, error):
+    with pytest.raises(error, match="transcript"):
+        replay(given)

@@ -58,7 +58,7 @@ def test_a_reward_is_taken_as_it_is():
 @pytest.mark.parametrize(
     "mode",
     [
-        "mixed",
+        "mix",
         "Team",
         None,
         ["team"],
@@ -79,3 +79,7 @@ def test_later_changes_of_the_weights_do_not_matter():
     reward = Reward.of(weights)
     weights["team"] = 5.0
     assert reward.weights == {"team": 1.0}
+
+
+def test_mixed_by_name_is_half_team_half_local():
+    assert Reward.of("mixed") == Reward.of({"team": 0.5, "local": 0.5})

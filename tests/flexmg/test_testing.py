@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -110,3 +116,56 @@ def test_the_callers_global_generators_are_left_as_they_were():
     random.seed(5)
     np.random.seed(5)
     assert drawn == (random.random(), np.random.random())
+
+
+SCRIPT = """
+import warnings
+import flexmg
+from sums import SumDomain, Sums
+
+class Alone(flexmg.Workflow):
+    name = "alone"
+    roles = {"solver": flexmg.Profile("Add.")}
+
+    def team(self):
+        return ["solver_0"]
+
+    def plan(self, history):
+        if not history.turns:
+            return flexmg.Round((flexmg.Call("solver_0"),))
+        return flexmg.Finish(history.turns[-1].text, ("solver_0",))
+
+def alone():
+    return flexmg.FlexMarkovGame(Alone(SumDomain()), Sums())
+
+flexmg.register("alone-v0", alone)
+for env in (flexmg.make("alone-v0"), alone()):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        flexmg.testing.check_env(env)
+    assert ["not checked" in str(one.message) for one in caught] == [True], caught
+"""
+
+
+def test_an_environment_of_a_script_is_checked_with_a_warning():
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_environment_of_a_module_that_is_on_no_path_is_checked_elsewhere(tmp_path, monkeypatch):
+    file = tmp_path / "hidden.py"
+    file.write_text(SCRIPT.partition("flexmg.register")[0])
+    found = importlib.util.spec_from_file_location("nowhere.hidden", file)
+    module = importlib.util.module_from_spec(found)
+    monkeypatch.setitem(sys.modules, "nowhere", ModuleType("nowhere"))
+    monkeypatch.setitem(sys.modules, "nowhere.hidden", module)
+    found.loader.exec_module(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(module.alone(), seeds=(0,), hash_seeds=(1,))

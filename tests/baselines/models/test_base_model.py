@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import huggingface_hub.constants
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -66,7 +68,9 @@ def test_padding_avoids_every_end_token_of_a_list(copy: Path) -> None:
     assert loaded.eos_ids == (0, 1, 258) and loaded.pad_id == 2
 
 
-@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "model.safetensors"])
+@pytest.mark.parametrize(
+    "file", ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]
+)
 def test_a_lacking_file_is_named(copy: Path, file: str) -> None:
     (copy / file).unlink()
     with pytest.raises(ModelError, match=file):
@@ -87,6 +91,32 @@ def test_a_file_cut_short_is_a_model_error(copy: Path, file: str) -> None:
     data = (copy / file).read_bytes()
     (copy / file).write_bytes(data[: len(data) // 2])
     with pytest.raises(ModelError, match="cannot be loaded"):
+        load_base(str(copy))
+
+
+def test_a_lacking_tensor_is_named_and_not_made_up(copy: Path) -> None:
+    tensors = load_file(copy / "model.safetensors")
+    name = next(name for name in tensors if name.endswith("gate_proj.weight"))
+    del tensors[name]
+    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=re.escape(name)):
+        load_base(str(copy))
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("tokenizer_config.json", "[]"), ("config.json", "[]"), ("config.json", "1")]
+)
+def test_json_of_another_shape_is_a_model_error(copy: Path, file: str, text: str) -> None:
+    (copy / file).write_text(text)
+    with pytest.raises(ModelError, match="broken"):
+        load_base(str(copy))
+
+
+def test_layers_that_contradict_the_configuration_are_a_model_error(copy: Path) -> None:
+    settings = json.loads((copy / "config.json").read_text())
+    layers = settings["num_hidden_layers"] + 1
+    (copy / "config.json").write_text(json.dumps({**settings, "num_hidden_layers": layers}))
+    with pytest.raises(ModelError):
         load_base(str(copy))
 
 

@@ -136,3 +136,11 @@ def test_a_damaged_file_is_noticed(tmp_path):
 def test_a_missing_one_is_a_clear_error(tmp_path):
     with pytest.raises(CheckpointError, match="no checkpoint in"):
         checkpoint.load(tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "{"])
+def test_a_broken_summary_is_a_clear_error(tmp_path, text):
+    (tmp_path / "state.pt").write_bytes(b"")
+    (tmp_path / "trainer.json").write_text(text)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        checkpoint.load(tmp_path)

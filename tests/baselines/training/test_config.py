@@ -20,7 +20,7 @@ def test_yaml_round_trip(tmp_path):
         policies={"planner": "a", "solver": "b"},
         algorithm_args={"clip": float("inf"), "target_kl": None},
     )
-    configs.save(config, tmp_path)
+    (tmp_path / configs.FILE).write_text(configs.text(config))
     assert configs.load(tmp_path) == config
 
 
@@ -80,6 +80,5 @@ def test_a_folder_without_settings_is_no_run(tmp_path):
         configs.load(tmp_path)
 
 
-def test_the_file_is_plain_yaml(tmp_path):
-    configs.save(RunConfig(env="math-duo-v0"), tmp_path)
-    assert yaml.safe_load((tmp_path / "config.yaml").read_text())["model"] == "tiny"
+def test_the_file_is_plain_yaml():
+    assert yaml.safe_load(configs.text(RunConfig(env="math-duo-v0")))["model"] == "tiny"

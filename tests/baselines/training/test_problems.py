@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from letter_game import Words
 
-from flexmg.baselines.training.problems import Curriculum, held_out_problems
+from flexmg.baselines.training.problems import Curriculum, held_out_problems, other_problems
 from flexmg.errors import InvalidArgument
 
 
@@ -75,3 +75,12 @@ def test_an_unlimited_source_gives_different_problems_each_time():
 def test_held_out_problems_are_the_first_of_the_source():
     assert held_out_problems(Words("test", 3, False), 5) == [0, 1, 2]
     assert held_out_problems(Words("test", None, False), 2) == [0, 1]
+
+
+def test_another_source_leaves_behind_what_described_the_old_one():
+    trained = {"level": 2, "mode": "strategies"}
+    assert other_problems(trained, {"source": "a.jsonl"}) == {
+        "mode": "strategies",
+        "source": "a.jsonl",
+    }
+    assert other_problems(trained, {"split": "test"}) == {**trained, "split": "test"}

@@ -108,3 +108,20 @@ def test_a_full_disk_leaves_the_old_evaluation(tmp_path, monkeypatch):
     with pytest.raises(CheckpointError):
         records.add_evaluation("after", {"accuracy": 0.9})
     assert records.evaluations() == {"before": {"accuracy": 0.5}}
+
+
+def test_a_run_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "run").write_text("a file")
+    with pytest.raises(CheckpointError, match=r"run.*--out"):
+        RunRecords(tmp_path / "run")
+
+
+@pytest.mark.parametrize("text", ["{\n", "[]\n"])
+def test_a_broken_record_is_a_clear_error(tmp_path, text):
+    (tmp_path / "metrics.jsonl").write_text(text)
+    (tmp_path / "evaluation.json").write_text(text)
+    records = RunRecords(tmp_path)
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl"):
+        records.rows()
+    with pytest.raises(CheckpointError, match=r"evaluation\.json"):
+        records.evaluations()

@@ -6,13 +6,14 @@ import json
 import subprocess
 import sys
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flexmg.envs.math import MathDomain, canonical, grade, is_equivalent
-from flexmg.errors import ProblemError
+from flexmg.errors import InvalidArgument, ProblemError
 from flexmg.problem import Domain, Problem
 
 
@@ -25,6 +26,18 @@ def test_a_verdict_names_the_answer_and_the_rule() -> None:
 
 def test_a_reply_without_an_answer_is_unparseable() -> None:
     assert grade("12", "I ran out of").status == "unparseable"
+
+
+@pytest.mark.parametrize(
+    "reply", ["I don't know.", "I’m unsure", "I give up", "No idea.", "no answer", "...", "!!!"]
+)
+def test_a_reply_that_says_there_is_none_is_unparseable(reply: str) -> None:
+    assert grade("12", reply).status == "unparseable"
+
+
+@pytest.mark.parametrize("reply", ["No", "no solution", "None", "I and III", "I", "Isosceles"])
+def test_a_reply_of_few_words_is_an_answer(reply: str) -> None:
+    assert grade(reply, reply).correct
 
 
 def test_an_answer_that_nobody_can_read_is_unparseable() -> None:
@@ -168,3 +181,9 @@ def test_equal_replies_have_one_key() -> None:
 
 def test_a_reply_without_an_answer_has_no_key() -> None:
     assert MathDomain().answer_key(PROBLEM, "I do not know yet, wait a bit") is None
+
+
+@pytest.mark.parametrize(("gold", "answer", "named"), [(1, "1", "gold"), ("1", None, "answer")])
+def test_what_is_no_text_is_refused(gold: Any, answer: Any, named: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"{named} must be a text"):
+        grade(gold, answer)

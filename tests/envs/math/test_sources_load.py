@@ -150,3 +150,15 @@ def test_importing_the_sources_loads_no_heavy_library() -> None:
     code = f"import sys, flexmg.envs.math.sources; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("source", [3, None, b"synthetic", ["gsm8k"]])
+def test_what_is_neither_name_nor_path_is_refused(source: Any) -> None:
+    with pytest.raises(InvalidArgument, match="neither the name of a source nor a path"):
+        load(source)
+
+
+def test_a_mapping_must_be_one(tmp_path: Path) -> None:
+    mapping: Any = "question"
+    with pytest.raises(InvalidArgument, match="is not a mapping"):
+        load(write(tmp_path / "mine.jsonl", ROWS), mapping=mapping)
