@@ -112,6 +112,8 @@ def test_an_environment_survives_pickling():
 def test_the_gold_answer_is_shown_to_nobody():
     """Over whole episodes in which nobody writes it."""
     for spec in flexmg.registered():
+        if not spec.id.startswith("math-"):  # other tests register games of their own
+            continue
         env = flexmg.make(spec.id, level=5)
         candidates = map(env.source.get, range(50))
         telling = next(p for p in candidates if len(p.gold) >= 3 and p.gold not in p.statement)
