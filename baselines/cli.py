@@ -29,7 +29,10 @@ Settings = Annotated[
 Device = Annotated[str | None, typer.Option(help="auto (the default), cpu, cuda ...")]
 Dtype = Annotated[str | None, typer.Option(help="float32 (the default), bfloat16 or float16.")]
 Threads = Annotated[
-    int | None, typer.Option(help="CPU threads of PyTorch; 0 for its own choice. Default 1.")
+    int | None,
+    typer.Option(
+        help="CPU threads of PyTorch; 0 for its own choice. Default: 1 with tiny, else 0."
+    ),
 ]
 
 

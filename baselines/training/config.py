@@ -37,7 +37,9 @@ class RunConfig:
         model: ``tiny``, ``smollm2``, a folder, a GGUF file, or a Hugging Face id.
         dtype: ``float32``, ``bfloat16`` or ``float16`` for the base model.
         device: ``auto``, ``cpu``, ``cuda`` ...
-        threads: CPU threads of PyTorch, 0 for its own choice. Part of the settings because
+        threads: CPU threads of PyTorch, 0 for its own choice; None for one with ``tiny``,
+            whose small matrices gain nothing from two and lose much beside a busy
+            process, and for PyTorch's choice with any other model. Part of the settings because
             sums may round differently with another number.
         policies: the policy map: ``isolated`` (one policy per role), ``shared``,
             ``per-agent``, or a mapping from agent or role to policy.
@@ -67,7 +69,7 @@ class RunConfig:
     model: str = "tiny"
     dtype: str = "float32"
     device: str = "auto"
-    threads: int = 1
+    threads: int | None = None
     policies: str | dict[str, str] = "isolated"
     lora_rank: int = 8
     lora_alpha: int = 16
@@ -89,7 +91,7 @@ class RunConfig:
             if getattr(self, name) < 1:
                 raise InvalidArgument(f"{name} must be at least 1, not {getattr(self, name)}")
         for name in ("seed", "eval_problems", "logged_episodes", "threads"):
-            if getattr(self, name) < 0:
+            if (getattr(self, name) or 0) < 0:
                 raise InvalidArgument(f"{name} must not be negative, not {getattr(self, name)}")
 
 

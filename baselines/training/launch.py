@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import torch
 from rich.console import Console
 
 import flexmg
@@ -20,7 +19,7 @@ from flexmg.baselines.training.config import RunConfig
 from flexmg.baselines.training.problems import held_out_problems, other_problems
 from flexmg.baselines.training.progress import progress
 from flexmg.baselines.training.records import Row, evaluation_row, plain
-from flexmg.baselines.training.trainer import Trainer, build_team, is_run, load_team
+from flexmg.baselines.training.trainer import Trainer, build_team, is_run, load_team, use_threads
 from flexmg.errors import InvalidArgument
 
 
@@ -147,8 +146,7 @@ def assess(
         base, {**overrides, "env_args": env_args, **({"env": env} if env else {})}
     )
     config = configs.build(RunConfig, wanted, "the evaluation")
-    if config.threads:
-        torch.set_num_threads(config.threads)
+    use_threads(config)
     game = flexmg.make(config.env, **config.env_args).unwrapped
     agents = game.possible_agents
     team = load_team(config, folder, agents) if trained else build_team(config, agents)

@@ -55,8 +55,7 @@ class Trainer:
     """
 
     def __init__(self, config: RunConfig, folder: Path, progress: Progress) -> None:
-        if config.threads:
-            torch.set_num_threads(config.threads)
+        use_threads(config)
         self.config = config
         self.folder = folder
         self.progress = progress
@@ -179,6 +178,15 @@ class Trainer:
         )
         self.records.add_episodes(name, result.episodes.episodes)
         self.records.add_evaluation(name, evaluation_row(result, self.finished))
+
+
+def use_threads(config: RunConfig) -> None:
+    """Give PyTorch as many CPU threads as the config says; see ``RunConfig.threads``."""
+    threads = config.threads
+    if threads is None:
+        threads = 1 if config.model == "tiny" else 0
+    if threads:
+        torch.set_num_threads(threads)
 
 
 def build_team(config: RunConfig, agents: list[str]) -> Team:

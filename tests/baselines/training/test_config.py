@@ -10,6 +10,7 @@ import yaml
 from flexmg.baselines.algorithms.registry import configure
 from flexmg.baselines.training import config as configs
 from flexmg.baselines.training.config import RunConfig
+from flexmg.baselines.training.trainer import use_threads
 from flexmg.errors import InvalidArgument
 
 
@@ -82,3 +83,20 @@ def test_a_folder_without_settings_is_no_run(tmp_path):
 
 def test_the_file_is_plain_yaml():
     assert yaml.safe_load(configs.text(RunConfig(env="math-duo-v0")))["model"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "given"),
+    [
+        ("tiny", None, 1),
+        ("smollm2", None, None),
+        ("tiny", 3, 3),
+        ("smollm2", 3, 3),
+        ("tiny", 0, None),
+    ],
+)
+def test_one_thread_with_tiny_unless_asked(monkeypatch, model, asked, given):
+    chosen = []
+    monkeypatch.setattr("torch.set_num_threads", chosen.append)
+    use_threads(RunConfig(env="math-duo-v0", model=model, threads=asked))
+    assert chosen == ([] if given is None else [given])
