@@ -6,6 +6,7 @@ they stay small; ``9^{9^{9^9}}`` stays a tree of four numbers.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
 
 from flexmg.envs.math.reading.cursor import ReadError, RefusedError
@@ -126,9 +127,9 @@ class ArithmeticReader(FactorReader):
             return not self.outward
         return text in ("(", "{") and kind == "other"
 
+    @abstractmethod
     def ends_value(self, command: str) -> bool:
         """Whether a command is a relation or an operation between structures."""
-        raise NotImplementedError
 
     # -- factors ------------------------------------------------------------------------
     def unary(self) -> Node:

@@ -2,6 +2,7 @@ r"""Reading one factor: a number, a name, a function, a root, something in bars.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -38,40 +39,40 @@ LONGEST_NUMBER = 1000  # digits
 LARGEST_EXPONENT = 5000  # of scientific notation
 
 
-class FactorReader(Cursor):
+class FactorReader(Cursor, ABC):
     """Reads single factors; sums and brackets are for the readers built on it."""
 
+    @abstractmethod
     def sum(self) -> Node:
         """One or more terms."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sign(self) -> int:
         """Move past one sign; 0 when there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def product(self) -> Node:
         """One or more factors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def unary(self) -> Node:
         """A factor that may carry a sign."""
-        raise NotImplementedError
 
+    @abstractmethod
     def power(self) -> Node:
         """A factor with its exponents."""
-        raise NotImplementedError
 
+    @abstractmethod
     def starts_factor(self) -> bool:
         """Whether the next token can follow a factor with no operator between them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def group(self) -> Node:
         """What stands in brackets; the reader of structures knows tuples and intervals."""
-        raise NotImplementedError
 
+    @abstractmethod
     def environment(self) -> Node:
         """A LaTeX environment (a matrix)."""
-        raise NotImplementedError
 
     def argument(self, whole_number: bool = True) -> Node:
         r"""A LaTeX argument: a ``{...}`` group or one token (``\frac43`` takes digits)."""
