@@ -45,7 +45,7 @@ class Habit:
         derail: an orchestrator that routes is done too early.
     """
 
-    at_once: float = 0.7
+    at_once: float = 0.55
     at_once_if_told: float = 0.95
     careless: float = 0.5
     misjudge: float = 0.25
