@@ -32,6 +32,8 @@ WORKFLOWS = {
     "router": "an orchestrator calls specialists by name: D chosen by an action",
 }
 MATH_REQUIRES = {"sympy": "math", "math_verify": "math"}
+# Where a subject's usual setting is not the workflow's own.
+CODE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {"eval-opt": {"cap": 2}}
 
 
 def register_all() -> None:
@@ -43,6 +45,7 @@ def register_all() -> None:
             description=f"maths: {description}",
             requires=MATH_REQUIRES,
         )
+        register(f"code-{workflow}-v0", partial(code, workflow), description=f"code: {description}")
 
 
 def math(
@@ -80,14 +83,7 @@ def math(
     from flexmg.envs.math.sources import load
     from flexmg.envs.math.synthetic import SyntheticSource
 
-    settings = {} if source_options is None else source_options
-    if not isinstance(settings, Mapping):
-        raise InvalidArgument(f"source_options={settings!r} is not a mapping")
-    if source == "synthetic":
-        own = _keywords(SyntheticSource) - _keywords(load)
-        check_keywords(settings, own, "source_options of the source 'synthetic'")
-    elif taken := sorted(_keywords(load).intersection(settings)):
-        raise InvalidArgument(f"{taken} are keywords of their own, not of source_options")
+    settings = _source_settings(source, source_options, load, SyntheticSource)
     problems = load(
         source,
         split=split,
@@ -98,6 +94,84 @@ def math(
         **settings,
     )
     return compose(workflow, MathDomain(), problems, options, _keywords(math))
+
+
+def code(
+    workflow: str,
+    /,
+    *,
+    source: str | os.PathLike[str] = "synthetic",
+    split: str = "train",
+    level: int | None = None,
+    limit: int | None = None,
+    mapping: Mapping[str, str] | None = None,
+    on_malformed: Literal["raise", "skip"] = "raise",
+    source_options: Mapping[str, Any] | None = None,
+    sandbox: Literal["strict", "unsafe"] = "strict",
+    score: Literal["all", "fraction"] = "all",
+    **options: Any,
+) -> FlexMarkovGame:
+    """A programming environment.
+
+    Args:
+        workflow: name of a workflow.
+        source: ``"synthetic"``, a data set's name, or a path to a file of problems, see
+            :func:`flexmg.envs.code.sources.load`.
+        split: which part of the source.
+        level: difficulty, for levelled sources.
+        limit: only the first so many problems.
+        mapping: names of the fields of a file of problems.
+        on_malformed: what a broken row of a file does: ``"raise"``, or ``"skip"``.
+        source_options: further settings of a generator.
+        sandbox: ``"strict"``, or ``"unsafe"`` to run programs without isolation.
+        score: ``"all"`` (1 when every test is passed, else 0) or ``"fraction"`` (the share
+            of tests passed).
+        **options: ``reward``, ``dependencies``, ``render_mode`` of
+            :class:`flexmg.game.FlexMarkovGame`; the rest goes to the workflow.
+
+    Raises:
+        InvalidArgument: a keyword that neither the game nor the workflow nor the source knows.
+        SandboxUnavailable: programs cannot be run safely on this machine.
+    """
+    from flexmg.envs.code.grader import CodeDomain
+    from flexmg.envs.code.sources import load
+    from flexmg.envs.code.synthetic import SyntheticSource
+
+    settings = _source_settings(source, source_options, load, SyntheticSource)
+    problems = load(
+        source,
+        split=split,
+        level=level,
+        limit=limit,
+        mapping=mapping,
+        on_malformed=on_malformed,
+        **settings,
+    )
+    options = {**CODE_DEFAULTS.get(workflow, {}), **options}
+    domain = CodeDomain(sandbox=sandbox, score=score)
+    return compose(workflow, domain, problems, options, _keywords(code))
+
+
+def _source_settings(
+    source: str | os.PathLike[str],
+    given: Mapping[str, Any] | None,
+    load: Callable[..., Any],
+    generator: Callable[..., Any],
+) -> Mapping[str, Any]:
+    """``source_options`` once checked against what the source knows.
+
+    Raises:
+        InvalidArgument: not a mapping, or a setting that is unknown or a keyword of its own.
+    """
+    settings = {} if given is None else given
+    if not isinstance(settings, Mapping):
+        raise InvalidArgument(f"source_options={settings!r} is not a mapping")
+    if source == "synthetic":
+        own = _keywords(generator) - _keywords(load)
+        check_keywords(settings, own, "source_options of the source 'synthetic'")
+    elif taken := sorted(_keywords(load).intersection(settings)):
+        raise InvalidArgument(f"{taken} are keywords of their own, not of source_options")
+    return settings
 
 
 def compose(

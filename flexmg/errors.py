@@ -85,6 +85,10 @@ class InfraError(FlexMGError, RuntimeError):
     """Our own machinery failed (a grader process died ...). Never a reward of 0."""
 
 
+class SandboxUnavailable(FlexMGError, OSError):
+    """Programs cannot be run safely on this machine; the message names what lacks."""
+
+
 class ModelError(FlexMGError, OSError):
     """A model cannot be found or loaded; the message names the file that lacks."""
 

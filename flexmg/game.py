@@ -162,6 +162,7 @@ class FlexMarkovGame(AECEnv):
         call = episode.latest.get(agent)
         if call is None or not episode.is_ready(call):
             raise self._out_of_turn(agent)
+        failures = len(episode.failures)
         turn = self.rules.act(episode, call, action)
         episode.take(turn)
         try:
@@ -169,6 +170,7 @@ class FlexMarkovGame(AECEnv):
         except BaseException:
             # A broken workflow or an interrupted grader must not leave half a step behind.
             episode.take_back(turn)
+            del episode.failures[failures:]
             raise
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()

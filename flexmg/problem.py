@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
+from flexmg.agents import Profile
 from flexmg.errors import InvalidArgument
 
 Status = Literal["correct", "wrong", "unparseable", "timeout", "crash", "infra_error"]
@@ -139,4 +140,34 @@ class Domain(Protocol):
 
     def answer_key(self, problem: Problem, reply: str) -> Hashable | None:
         """Equal for equal answers, None without one."""
+        ...
+
+
+@runtime_checkable
+class WordedDomain(Domain, Protocol):
+    """A domain with prompts of its own, in place of the workflows' general ones."""
+
+    def profile(self, prompts: str, role: str, designed: Profile) -> Profile:
+        """What a role of a workflow is told in this subject.
+
+        Args:
+            prompts: :attr:`flexmg.workflow.Workflow.prompts` of the workflow.
+            role: the role.
+            designed: what the workflow tells it in general.
+        """
+        ...
+
+
+@runtime_checkable
+class ExecutingDomain(Domain, Protocol):
+    """A domain whose answers can be tried out: the tool that a workflow may offer."""
+
+    def trial(self, problem: Problem, reply: str) -> str:
+        """What comes of trying out the answer in a reply, for the agents to read.
+
+        Deterministic, and made from what agents may know only.
+
+        Raises:
+            InfraError: it could not be tried out, by our own fault.
+        """
         ...

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flexmg.episode import Dependencies, EpisodeState, PlannedCall
-from flexmg.errors import InvalidArgument, UnknownProblem, WorkflowError
+from flexmg.errors import InfraError, InvalidArgument, UnknownProblem, WorkflowError
 from flexmg.outcome import Grading, Outcome, conclude
 from flexmg.problem import ProblemSource
 from flexmg.reward import Reward
@@ -130,6 +130,11 @@ class Rules:
         agent = call.agent
         text = legal_text(agent, self.workflow.specs[agent].action_space, action)
         parsed = self.workflow.parse(agent, text)
+        try:
+            report = self.workflow.report(agent, text, episode.problem)
+        except InfraError as error:
+            episode.failures.append(str(error))
+            report = ""
         return Turn(
             agent=agent,
             text=text,
@@ -141,6 +146,7 @@ class Rules:
             value=parsed.value,
             fallback=parsed.fallback,
             observation=observation_hash(self.profiles[agent], self.messages(episode, call)),
+            report=report,
         )
 
     def messages(self, episode: EpisodeState, call: PlannedCall) -> tuple[Message, ...]:

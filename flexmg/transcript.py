@@ -31,6 +31,7 @@ class Turn:
         value: what the workflow parsed out of the text; JSON-serialisable.
         fallback: the parse rule that stood in when the text did not say, empty if none.
         observation: hash of the observation that the agent acted on.
+        report: what a tool of the workflow answered to the action, empty without one.
     """
 
     agent: str
@@ -43,6 +44,7 @@ class Turn:
     value: Any = None
     fallback: str = ""
     observation: str = ""
+    report: str = ""
 
 
 def observation_hash(profile: str, messages: Sequence[Mapping[str, str]]) -> str:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 from flexmg.agents import AgentSpec, Profile, role_of
 from flexmg.errors import InvalidArgument, WorkflowError
-from flexmg.problem import Domain, Problem
+from flexmg.problem import Domain, Problem, WordedDomain
 from flexmg.spaces import ObservationSpace, Utterance
 from flexmg.transcript import Turn
 
@@ -146,6 +146,11 @@ class Workflow(ABC):
         self._informed = tuple(a for a in self.agents if role_of(a) in self.informed)
         self._copies = Counter(map(role_of, self.agents))
 
+    @property
+    def prompts(self) -> str:
+        """Which set of prompts the roles use: the name, unless a variant has its own."""
+        return self.name
+
     @abstractmethod
     def team(self) -> Sequence[str]:
         """Names of all agents that may ever act, in the order of D's rows and columns."""
@@ -165,6 +170,18 @@ class Workflow(ABC):
         """What the workflow needs to know of an action; read by ``plan`` as ``turn.value``."""
         del agent, text
         return Parsed()
+
+    def report(self, agent: str, text: str, problem: Problem) -> str:
+        """What a tool answers to an action; nothing where the workflow offers no tool.
+
+        It becomes :attr:`flexmg.transcript.Turn.report`: part of the turn, and seen by
+        whom D and recall let see the turn.
+
+        Raises:
+            InfraError: the tool failed, by our own fault.
+        """
+        del agent, text, problem
+        return ""
 
     def observe(self, agent: str, statement: str, visible: Sequence[Turn]) -> tuple[Message, ...]:
         """The chat shown to an agent, built from the visible turns only.
@@ -209,8 +226,9 @@ class Workflow(ABC):
         return word if self._copies[spec.role] == 1 else f"{word} {spec.slot + 1}"
 
     def quote(self, turn: Turn) -> str:
-        """A turn as the others read it: title, then text."""
-        return f"{self.title(turn.agent)}:\n{turn.text}"
+        """A turn as the others read it: title, text, and the tool's report if there is one."""
+        said = f"{self.title(turn.agent)}:\n{turn.text}"
+        return f"{said}\n\n{turn.report}" if turn.report else said
 
     def statement(self, agent: str, problem: Problem) -> str:
         """The problem as this agent may read it: with ``information="split"``, its facts only.
@@ -256,6 +274,8 @@ class Workflow(ABC):
         for number, agent in enumerate(self.agents, start=1):
             role = role_of(agent)
             profile = self.roles[role]
+            if isinstance(self.domain, WordedDomain):
+                profile = self.domain.profile(self.prompts, role, profile)
             if self.anonymous:
                 text = f"You are agent {number} of a team of {len(self.agents)}."
                 profile = Profile(text, profile.output_format)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from flexmg.agents import Profile, role_of
-from flexmg.problem import Domain, Problem
+from flexmg.errors import InvalidArgument
+from flexmg.problem import Domain, ExecutingDomain, Problem
 from flexmg.transcript import Turn
 from flexmg.workflow import (
     Call,
@@ -38,6 +39,9 @@ class EvalOpt(Workflow):
 
     Args:
         cap: the most generations.
+        feedback: ``"evaluator"``: the evaluator's words alone. ``"execution"``: the
+            generation is tried out first (a program is run on the problem's public
+            tests), and both agents read what came of it.
         **options: those of :class:`flexmg.workflow.Workflow`.
     """
 
@@ -52,8 +56,23 @@ class EvalOpt(Workflow):
     }
     limits = {"generator": 1024, "evaluator": 512}
 
-    def __init__(self, domain: Domain, *, cap: int = 3, **options: Any) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        cap: int = 3,
+        feedback: Literal["evaluator", "execution"] = "evaluator",
+        **options: Any,
+    ) -> None:
         self.cap = positive("cap", cap)
+        if feedback not in ("evaluator", "execution"):
+            raise InvalidArgument(f"feedback={feedback!r} is neither 'evaluator' nor 'execution'")
+        if feedback == "execution" and not isinstance(domain, ExecutingDomain):
+            raise InvalidArgument(
+                f"feedback='execution' needs answers that can be run; those of the domain "
+                f"{domain.name!r} cannot"
+            )
+        self.feedback = feedback
         super().__init__(domain, **options)
 
     def team(self) -> Sequence[str]:
@@ -75,14 +94,24 @@ class EvalOpt(Workflow):
         """The evaluator's verdict."""
         return parse_verdict(text) if role_of(agent) == "evaluator" else Parsed()
 
+    def report(self, agent: str, text: str, problem: Problem) -> str:
+        """With ``feedback="execution"``, what comes of trying out a generation."""
+        if role_of(agent) == "generator" and isinstance(self.domain, ExecutingDomain):
+            return self.domain.trial(problem, text) if self.feedback == "execution" else ""
+        return ""
+
     def observe(self, agent: str, statement: str, visible: Sequence[Turn]) -> tuple[Message, ...]:
         """For the generator a chat: its attempts are its own, the feedback is the user's."""
         if role_of(agent) == "evaluator":
             return super().observe(agent, statement, visible)
         chat = [user(problem_text(statement))]
+        report = ""
         for turn in visible:
-            own = turn.agent == agent
-            chat.append(assistant(turn.text) if own else user(self.quote(turn)))
+            if turn.agent == agent:
+                chat.append(assistant(turn.text))
+                report = turn.report
+            else:
+                chat.append(user("\n\n".join(filter(None, [report, self.quote(turn)]))))
         return tuple(chat)
 
     def truth(

@@ -99,6 +99,11 @@ class OrchWorkers(Workflow):
         }
         super().__init__(domain, **options)
 
+    @property
+    def prompts(self) -> str:
+        """One set per mode."""
+        return f"{self.name}/{self.mode}"
+
     def team(self) -> Sequence[str]:
         """The orchestrator, ``n`` workers, the synthesizer."""
         return ["orchestrator_0", *(f"worker_{i}" for i in range(self.n)), "synthesizer_0"]

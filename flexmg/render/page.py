@@ -104,6 +104,7 @@ def _turn(turn: Turn, transcript: Transcript, sight: Sight | None) -> dict[str, 
         "recalled": sight.recalled.get(turn.position, ()) if sight is not None else (),
         "value": json.dumps(turn.value, ensure_ascii=False) if turn.value is not None else None,
         "fallback": turn.fallback,
+        "report": turn.report,
         "truth": transcript.truth.get(turn.position),
         "saw": saw,
     }

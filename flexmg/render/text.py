@@ -30,6 +30,8 @@ def conversation(transcript: Transcript) -> str:
         lines += ["", _rule(f"step {step}"), *_indented(graph_of(transcript, step).ascii(), "  ")]
         for turn in (t for t in transcript.turns if t.step == step):
             lines += ["", f"{turn.agent}   ({place(turn)})", *_indented(turn.text, "  | ")]
+            if turn.report:
+                lines += [f"  = {line}" for line in printable(turn.report).splitlines()]
             if turn.fallback:
                 lines.append(f"  ! fallback: {printable(turn.fallback)}")
     lines += ["", _rule("outcome"), *outcome_lines(transcript)]
@@ -50,6 +52,8 @@ def show(transcript: Transcript, console: Console | None = None) -> None:
         console.print(Text(graph_of(transcript, step).ascii(), style="dim"))
         for turn in (t for t in transcript.turns if t.step == step):
             body = [Text(printable(turn.text) or "(empty)", style="" if turn.text else "dim")]
+            if turn.report:
+                body.append(Text(printable(turn.report), style="cyan"))
             if turn.fallback:
                 body.append(Text(f"! fallback: {printable(turn.fallback)}", style="yellow"))
             console.print(

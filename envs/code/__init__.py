@@ -1,0 +1,1 @@
+"""The code domain: programs as answers, run in a sandbox and judged by their tests."""

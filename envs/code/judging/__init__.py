@@ -1,0 +1,1 @@
+"""The judges of the three kinds of tests."""

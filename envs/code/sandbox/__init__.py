@@ -1,0 +1,1 @@
+"""Running programs that nobody trusts: only bytes leave the sandbox."""
