@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from flexmg.envs.code.sandbox.limits import Limits
-from flexmg.errors import InvalidArgument, ProblemError
+from flexmg.errors import ProblemError
 from flexmg.problem import Problem
 
 Kind = Literal["stdin", "calls", "asserts"]
 Flag = Literal["any_order", "any_case", "any_valid"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FLAGS: tuple[Flag, ...] = get_args(Flag)
+_PLAIN: Mapping[str, type | tuple[type, ...]] = {
+    "entry": str,
+    "prelude": str,
+    "setup": str,
+    "exact": bool,
+    "tolerance": (int, float),
+    "checker": str,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +84,15 @@ class Suite:
 
     def payload(self) -> dict[str, Any]:
         """The suite as JSON-serialisable data; defaults are left out."""
-        data: dict[str, Any] = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            match one.name:
-                case "public" | "hidden":
-                    value = [[case.input, case.output] for case in value]
-                case "flags":
-                    value = sorted(value)
-                case "limits":
-                    value = {
-                        f.name: getattr(value, f.name)
-                        for f in fields(Limits)
-                        if getattr(value, f.name) != f.default
-                    }
-            if one.name == "kind" or (value and value != one.default) or value is False:
-                data[one.name] = value
+        data: dict[str, Any] = {"kind": self.kind}
+        for name in ("public", "hidden"):
+            if cases := getattr(self, name):
+                data[name] = [[case.input, case.output] for case in cases]
+        data |= _changes(self, _PLAIN)
+        if self.flags:
+            data["flags"] = sorted(self.flags)
+        if limits := _changes(self.limits, [one.name for one in fields(Limits)]):
+            data["limits"] = limits
         return data
 
     @classmethod
@@ -108,22 +109,21 @@ class Suite:
             raise ProblemError(f"{where} carries no tests: nothing can be graded against it")
         if unknown := set(data) - {one.name for one in fields(cls)}:
             raise ProblemError(f"{where}: its tests have unknown fields {sorted(unknown)}")
-        kind, flags = data.get("kind"), data.get("flags", ())
+        kind = data.get("kind")
         if kind not in KINDS:
             raise ProblemError(f"{where}: the kind of its tests is {kind!r}, none of {KINDS}")
-        if strange := [flag for flag in flags if flag not in FLAGS]:
-            raise ProblemError(f"{where}: its tests have the flags {strange}, none of {FLAGS}")
+        rest = {name: data[name] for name in _PLAIN if name in data}
+        if wrong := [name for name, value in rest.items() if not isinstance(value, _PLAIN[name])]:
+            raise ProblemError(f"{where}: {wrong[0]}={rest[wrong[0]]!r} of its tests is of no use")
         try:
+            flags: frozenset[Any] = frozenset(data.get("flags", ()))
             limits = Limits(**data.get("limits", {}))
             public, hidden = (_cases(data.get(name, ())) for name in ("public", "hidden"))
-        except (TypeError, ValueError, InvalidArgument) as error:
+        except (TypeError, ValueError) as error:
             raise ProblemError(f"{where}: its tests cannot be read ({error})") from error
-        rest = {
-            name: data[name]
-            for name in ("entry", "prelude", "setup", "exact", "tolerance", "checker")
-            if name in data
-        }
-        suite = cls(kind, public, hidden, flags=frozenset(flags), limits=limits, **rest)
+        if strange := flags.difference(FLAGS):
+            raise ProblemError(f"{where}: its tests have the flags {[*strange]}, none of {FLAGS}")
+        suite = cls(kind, public, hidden, flags=flags, limits=limits, **rest)
         if not suite.cases:
             raise ProblemError(f"{where} has no test: a program that passes none would pass all")
         if kind == "calls" and not suite.entry:
@@ -133,3 +133,9 @@ class Suite:
 
 def _cases(data: Sequence[Sequence[Any]]) -> tuple[Case, ...]:
     return tuple(Case(input, output) for input, output in data)
+
+
+def _changes(of: Any, names: Iterable[str]) -> dict[str, Any]:
+    """The fields of these names that do not have their default."""
+    defaults = {one.name: one.default for one in fields(of)}
+    return {name: getattr(of, name) for name in names if getattr(of, name) != defaults[name]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from flexmg.agents import Profile, role_of
@@ -26,6 +27,8 @@ SPECIALISTS = ("analyst_0", "solver_0", "critic_0")
 _CALL = re.compile(r"\bcall\s*:([^\n]*)", re.IGNORECASE)
 # DONE anywhere, or "done" at the start of a line: "well done" in the middle is praise.
 _DONE = re.compile(r"\bDONE\b|^[^\w\n]*(?i:done)\b", re.MULTILINE)
+# What a program holds is no instruction.
+_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _NAME = re.compile(r"\b(analyst|solver|critic)(?:_0)?\b", re.IGNORECASE)
 _ARROW = re.compile(r"[-=]+>|→|\bthen\b", re.IGNORECASE)
 _WORD = re.compile(r"\b(?!(?:and|then)\b)\w+", re.IGNORECASE)
@@ -105,8 +108,8 @@ class Router(Workflow):
         last = history.turns[-1]
         if last.agent == "orchestrator_0":
             # Its own words are no answer: an extractor could take "DONE" for one.
-            said = _CALL.sub("", _DONE.sub("", last.text)).strip(" \t\r\n*_`.,:!")
-            if said and history.answer_key(said) is not None:
+            said = _without_marks(last.text)
+            if said.strip("*_`.,:!") and history.answer_key(said) is not None:
                 return Finish(said, (last.agent,))
         for turn in reversed(history.of_role("solver")):
             if history.answer_key(turn.text) is not None:
@@ -117,6 +120,7 @@ class Router(Workflow):
         """Whom the orchestrator calls: a list of groups, one after the other; [] when done."""
         if role_of(agent) != "orchestrator":
             return Parsed()
+        text = _BLOCK.sub("", text)
         done = _DONE.search(text)
         if calls := _CALL.findall(text):
             plan, fallback = _read_call(calls[0])
@@ -154,6 +158,14 @@ class Router(Workflow):
                 )
             case _:
                 return solution.reply
+
+
+def _without_marks(text: str) -> str:
+    """What is said besides DONE and CALL; blocks of code stay as they are."""
+    blocks = _BLOCK.findall(text)
+    plain = [_CALL.sub("", _DONE.sub("", part)) for part in _BLOCK.split(text)]
+    said = "".join(part for pair in zip_longest(plain, blocks, fillvalue="") for part in pair)
+    return said.lstrip(" \t\r\n*_.,:!").rstrip()
 
 
 def _names(text: str) -> list[str]:
