@@ -1,0 +1,106 @@
+"""One run of a program: what is asked for, and what the raw outcome means."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass, field
+
+from flexmg.errors import InvalidArgument
+
+from . import protocol
+from .limits import Execution, ExecutionStatus, Limits
+
+MEMORY_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A program to run.
+
+    Args:
+        program: source; a text is encoded as UTF-8, its lone surrogates as Python writes
+            them in a file (which then is no valid source).
+        stdin: what it reads on standard input.
+        driver: name of a driver, see :mod:`flexmg.envs.code.drivers.script`.
+        request: what the driver is asked beyond the program.
+        channel: descriptor of a socket that the run gets, or None.
+        limits: of the run.
+        calls: number of calls that the driver makes; limits on time are per call.
+    """
+
+    program: bytes | str
+    stdin: bytes | str = b""
+    driver: str = "script"
+    request: bytes = b""
+    channel: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    calls: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("program", "stdin"):
+            if not isinstance(getattr(self, name), bytes | str):
+                raise InvalidArgument(f"{name} must be a text or bytes")
+        if self.calls < 1:
+            raise InvalidArgument(f"calls={self.calls}: a run makes at least one")
+
+
+def as_bytes(text: bytes | str) -> bytes:
+    """UTF-8; what it cannot hold (lone surrogates) as the bytes that stand for it."""
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+
+
+def infra_error(detail: str) -> Execution:
+    """Our own failure."""
+    return Execution("infra_error", detail=detail)
+
+
+def judged(
+    reply: protocol.Reply, job: Job, outputs: dict[str, bytes], overflown: str | None
+) -> Execution:
+    """The execution that a zygote's reply describes.
+
+    Args:
+        reply: how the run ended.
+        job: the run.
+        outputs: ``stdout``, ``stderr`` and ``result``.
+        overflown: the output that is longer than allowed, or None.
+    """
+    if not reply.started:
+        return infra_error(f"a program could not be confined: {reply.error or 'it never began'}")
+    code = os.waitstatus_to_exitcode(reply.status)
+    status, detail = _status(reply, job.limits, code, outputs["stderr"], overflown)
+    return Execution(
+        status=status,
+        stdout=outputs["stdout"],
+        stderr=outputs["stderr"],
+        cpu_s=reply.cpu_s,
+        wall_s=reply.wall_s,
+        memory_mb=reply.peak / 2**20,
+        exit_code=code if code >= 0 else None,
+        signal=-code if code < 0 else None,
+        detail=detail,
+        result=outputs["result"],
+    )
+
+
+def _status(
+    reply: protocol.Reply, limits: Limits, code: int, stderr: bytes, overflown: str | None
+) -> tuple[ExecutionStatus, str]:
+    if code == 0 and reply.stopped == protocol.BY_ITSELF and overflown is None:
+        return "ok", ""
+    if overflown is not None or code == -signal.SIGXFSZ:
+        name = overflown or "stdout"
+        return "output_limit", f"it wrote more than {limits.output_kb} KiB to {name}"
+    if code == protocol.EXIT_MEMORY or reply.peak > MEMORY_SHARE * limits.memory_mb * 2**20:
+        return "memory_limit", f"it needs more than {limits.memory_mb} MiB of memory"
+    if reply.stopped == protocol.BY_CPU or code == -signal.SIGXCPU:
+        return "time_limit", f"it needs more than {limits.cpu_s:g} s of CPU time"
+    if reply.stopped == protocol.BY_WALL:
+        return "idle_limit", f"it did not end within {limits.wall:g} s, most of them idle"
+    last = stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    if code == protocol.EXIT_SYNTAX:
+        return "syntax_error", last
+    if code < 0:
+        return "runtime_error", f"it was ended by {signal.Signals(-code).name}"
+    return "runtime_error", last or f"exit code {code}"
