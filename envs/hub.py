@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from flexmg.envs.rows import Row, RowError
+from flexmg.envs.rows import Row, RowError, Rows, open_rows
 from flexmg.errors import MissingDependency, SourceUnavailable
 
 # Long enough for a slow line, short enough that nobody thinks the program hangs.
@@ -74,6 +75,85 @@ def hub_rows(repository: str, configuration: str | None, split: str, revision: s
     if dataset is None:
         dataset = _downloaded(repository, configuration, split, revision, wanted)
     return HubRows(dataset, f"{wanted}, split {split!r}")
+
+
+class JoinedRows:
+    """The rows of several files, one after the other.
+
+    Args:
+        parts: the rows of each.
+        label: what to call the whole in messages.
+    """
+
+    def __init__(self, parts: Sequence[Rows], label: str) -> None:
+        self._parts = tuple(parts)
+        self.label = label
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def _find(self, number: int) -> tuple[Rows, int]:
+        for part in self._parts:
+            if number < len(part):
+                return part, number
+            number -= len(part)
+        raise IndexError(number)
+
+    def place(self, number: int) -> str:
+        """File and line."""
+        part, own = self._find(number)
+        return part.place(own)
+
+    def read(self, number: int) -> Row:
+        """One row; see :class:`flexmg.envs.rows.Rows`."""
+        part, own = self._find(number)
+        return part.read(own)
+
+    def scan(self) -> Iterator[Row | RowError]:
+        """Every row in order; see :class:`flexmg.envs.rows.Rows`."""
+        for part in self._parts:
+            yield from part.scan()
+
+
+def hub_files(repository: str, files: Sequence[str], revision: str) -> JoinedRows:
+    """Rows of raw files of a data set that ``datasets`` does not load, at this revision.
+
+    Args:
+        repository: data set id.
+        files: their names in the repository.
+        revision: full commit hash, or a branch where none is known.
+
+    Raises:
+        MissingDependency: ``huggingface_hub`` is not installed.
+        SourceUnavailable: a file is not cached and cannot be had.
+    """
+    if importlib.util.find_spec("huggingface_hub") is None:
+        raise MissingDependency(
+            f"the data set {repository} is downloaded through huggingface_hub: "
+            "pip install 'flexmg[data]'"
+        )
+    parts = [open_rows(Path(_hub_file(repository, file, revision))) for file in files]
+    return JoinedRows(parts, f"{repository} ({', '.join(files)})")
+
+
+def _hub_file(repository: str, file: str, revision: str) -> str:
+    from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
+
+    known = try_to_load_from_cache(repository, file, revision=revision, repo_type="dataset")
+    if isinstance(known, str):
+        return known
+    try:
+        if not constants.HF_HUB_OFFLINE:
+            _reach_hub()
+        return hf_hub_download(repository, file, revision=revision, repo_type="dataset")
+    except Exception as error:
+        raise SourceUnavailable(
+            f"{file} of {repository} (revision {revision}) is not in the local cache and cannot be "
+            f"downloaded ({_one_line(error)}); where there is a network, run "
+            f"huggingface_hub.hf_hub_download({repository!r}, {file!r}, revision={revision!r}, "
+            "repo_type='dataset'), or give the path of a file that you have: "
+            "source='path/to/file.jsonl'"
+        ) from error
 
 
 def _cached(repository: str, configuration: str | None, split: str, revision: str) -> Any | None:

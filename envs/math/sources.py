@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from flexmg.envs.hub import hub_rows
-from flexmg.envs.math.fields import MAPPINGS, FieldMapping, mapping_from, recognise
+from flexmg.envs.catalogue import SPLITS, Catalogue, PublicDataSet, refuse_settings
+from flexmg.envs.math.fields import MAPPINGS, mapping_from
 from flexmg.envs.math.reasoning_gym import PREFIX, ReasoningGymSource
-from flexmg.envs.rows import SUFFIXES, Row, RowError, has_row_suffix, open_rows
-from flexmg.envs.sources import FirstProblems, OnMalformed, ParsedRow, RowSource, check_limit
-from flexmg.errors import InvalidArgument
+from flexmg.envs.sources import OnMalformed
 from flexmg.problem import ProblemSource
 
-SPLITS = ("train", "validation", "test")
-
-
-@dataclass(frozen=True, slots=True)
-class PublicDataSet:
-    """A data set that is known by a short name and loaded through ``datasets``.
-
-    Args:
-        repository: data set id.
-        revision: full commit hash; the same problems for ever.
-        splits: our split name -> the name that the data set itself uses.
-        mapping: key of :data:`flexmg.envs.math.fields.MAPPINGS`.
-        licence: a note for the docs; look at the data set's card before you redistribute.
-        configuration: the data set's configuration, or None for its default.
-    """
-
-    repository: str
-    revision: str
-    splits: Mapping[str, str]
-    mapping: str
-    licence: str
-    configuration: str | None = None
-
+__all__ = ["NAMES", "PUBLIC", "SPLITS", "load"]
 
 # Two AIME copies call their only split "train" or "test" as they like; both are test problems.
 PUBLIC: Mapping[str, PublicDataSet] = {
@@ -141,108 +114,34 @@ def load(
         MalformedProblem: a row is broken; the message gives file, line and field.
         MissingDependency: an optional package is needed; the message says how to install it.
     """
-    if split not in SPLITS:
-        raise InvalidArgument(f"split={split!r} is none of {', '.join(SPLITS)}")
-    check_limit(limit)
-    if not isinstance(source, str | os.PathLike):
-        raise InvalidArgument(f"source={source!r} is neither the name of a source nor a path")
-    name = os.fspath(source)
-    path = Path(name)
-    if name == "synthetic" or name.startswith(PREFIX):
-        if mapping is not None:
-            raise InvalidArgument(f"mapping names the fields of a file; {name} has none")
-        return _generated(name, split, limit, level, options)
-    _refuse_settings(name, level, options)
-    if isinstance(source, str) and name in PUBLIC:
-        if mapping is not None:
-            raise InvalidArgument(f"mapping names the fields of a file; those of {name} are known")
-        return _public(name, split, on_malformed, limit)
-    if has_row_suffix(path) or path.is_file():
-        return _file(path, split, mapping, on_malformed, limit)
-    close = difflib.get_close_matches(name, NAMES, n=1)
-    raise InvalidArgument(
-        f"there is no source {name!r}"
-        + (f" (did you mean {close[0]!r}?)" if close else "")
-        + f"; the sources are {', '.join(NAMES)}, {PREFIX}<generator>, and paths that end in "
-        f"{', '.join(SUFFIXES)}"
+    return CATALOGUE.load(
+        source,
+        split=split,
+        mapping=mapping,
+        on_malformed=on_malformed,
+        limit=limit,
+        level=level,
+        options=options,
     )
 
 
-def _generated(
-    name: str, split: str, limit: int | None, level: int | None, options: dict[str, Any]
-) -> ProblemSource:
-    generated: ProblemSource
+def _generated(name: str, split: str, settings: dict[str, Any]) -> ProblemSource | None:
     if name == "synthetic":
         from flexmg.envs.math.synthetic import SyntheticSource
 
-        settings = options if level is None else {"level": level, **options}
-        generated = SyntheticSource(split, **settings)
-    else:
-        _refuse_settings(name, level, {})
-        generated = ReasoningGymSource(name.removeprefix(PREFIX), split, **options)
-    return generated if limit is None else FirstProblems(generated, limit)
+        return SyntheticSource(split, **settings)
+    if not name.startswith(PREFIX):
+        return None
+    refuse_settings(name, settings.pop("level", None), {})
+    return ReasoningGymSource(name.removeprefix(PREFIX), split, **settings)
 
 
-def _refuse_settings(name: str, level: int | None, options: Mapping[str, Any]) -> None:
-    if level is not None:
-        raise InvalidArgument(
-            f"level={level} cannot be chosen for {name}: only synthetic problems are generated "
-            "to a level"
-        )
-    if options:
-        raise InvalidArgument(
-            f"{name} has no setting {next(iter(options))!r}; only generators have settings"
-        )
-
-
-def _public(name: str, split: str, on_malformed: OnMalformed, limit: int | None) -> RowSource:
-    data_set = PUBLIC[name]
-    if split not in data_set.splits:
-        raise InvalidArgument(
-            f"{name} has no split {split!r}; it has {', '.join(map(repr, data_set.splits))}"
-        )
-    rows = hub_rows(
-        data_set.repository, data_set.configuration, data_set.splits[split], data_set.revision
-    )
-    parse = MAPPINGS[data_set.mapping].parse
-    return RowSource(
-        rows, parse, name=name, split=split, stem=name, on_malformed=on_malformed, limit=limit
-    )
-
-
-def _file(
-    path: Path,
-    split: str,
-    mapping: Mapping[str, str] | None,
-    on_malformed: OnMalformed,
-    limit: int | None,
-) -> RowSource:
-    parse = _Recognition().parse if mapping is None else mapping_from(mapping).parse
-    return RowSource(
-        open_rows(path),
-        parse,
-        name=str(path),
-        split=split,
-        stem=path.name.partition(".")[0],
-        on_malformed=on_malformed,
-        limit=limit,
-    )
-
-
-class _Recognition:
-    """Reads rows by the mapping that fits the first row whose fields are known."""
-
-    def __init__(self) -> None:
-        self._mapping: FieldMapping | None = None
-
-    def parse(self, row: Row) -> ParsedRow:
-        if self._mapping is None:
-            self._mapping = recognise(row)
-        if self._mapping is None:
-            known = sorted({f"{m.statement} + {m.gold}" for m in MAPPINGS.values()})
-            raise RowError(
-                f"the fields {', '.join(map(repr, row)) or '(none)'} are not those of a known data "
-                f"set ({', '.join(known)}): name them by "
-                "mapping={'statement': ..., 'gold': ...}"
-            )
-        return self._mapping.parse(row)
+CATALOGUE = Catalogue(
+    public=PUBLIC,
+    parsers={name: mapping.parse for name, mapping in MAPPINGS.items()},
+    fits={name: mapping.fits for name, mapping in MAPPINGS.items()},
+    from_user=lambda fields: mapping_from(fields).parse,
+    known_fields=", ".join(sorted({f"{m.statement} + {m.gold}" for m in MAPPINGS.values()})),
+    generated=_generated,
+    generators=("synthetic", f"{PREFIX}<generator>"),
+)

@@ -3,36 +3,22 @@
 Every problem states its numbers in *facts*, one sentence each, and asks a question about
 them, so it decomposes naturally: one intermediate result per fact or two, then a last
 step. The facts are what ``information="split"`` divides among agents; the steps are what
-``demonstrate`` writes.
-
-Splits are disjoint by construction: the content hash of a problem decides to which split
-it belongs, and a generator draws until it meets one of its own split. Problem ``index`` of
-a split is drawn from the stream keyed by (split, level, families, index); a seed only
-chooses indices, so two seeds do not share a run of problems.
+``demonstrate`` writes. How splits and draws work stands in :mod:`flexmg.envs.generated`.
 """
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import pairwise
+from typing import ClassVar
 
-from flexmg.errors import InvalidArgument, UnknownProblem
-from flexmg.problem import Problem, content_hash
-from flexmg.seeding import draws
-
-LEVELS = (1, 2, 3, 4, 5)
-DEFAULT_LEVEL = 1
-# Share of the content-hash space (in sixteenths) that belongs to each split.
-SPLITS = {"test": range(2), "validation": range(2, 4), "train": range(4, 16)}
-SPLIT_OF = {f"{k:x}": split for split, share in SPLITS.items() for k in share}
+from flexmg.envs.generated import Draws, GeneratedSource
+from flexmg.problem import Problem
 
 NAMES = ("Ann", "Ben", "Eva", "Ida", "Kim", "Leo", "Mia", "Sam", "Tom", "Zoe")
 THINGS = ("pens", "cups", "books", "hats", "caps", "bags", "toys", "lamps", "mugs", "keys")
 FRUIT = ("apples", "pears", "plums", "figs", "limes", "dates")
-NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 MOST_DRAWS = 32  # random numbers behind one draft; no family needs as many
 
 
@@ -55,7 +41,7 @@ class Draft:
     answer: int
 
 
-class Numbers:
+class Numbers(Draws):
     """Draws of the sizes that a level allows.
 
     Level 1: one-digit numbers, two parts. Level 2: three parts. Level 3: three parts and
@@ -64,13 +50,9 @@ class Numbers:
     """
 
     def __init__(self, level: int, *key: str | int) -> None:
-        self._draws = iter(draws(MOST_DRAWS, *key))
+        super().__init__(MOST_DRAWS, *key)
         self.parts = (2, 3, 3, 4, 5)[level - 1]
         self.largest = (9, 9, 20, 30, 60)[level - 1]
-
-    def below(self, bound: int) -> int:
-        """A number from 0 to ``bound - 1``."""
-        return next(self._draws) % bound
 
     def small(self) -> int:
         """A count or factor, from 2."""
@@ -216,93 +198,40 @@ FAMILIES: dict[str, Callable[[Numbers], Draft]] = {
 }
 
 
-class SyntheticSource:
+class SyntheticSource(GeneratedSource):
     """An unlimited, seeded source of word problems.
 
-    Args:
-        split: ``"train"``, ``"validation"`` or ``"test"``; they share no problem.
-        level: 1 (one-digit numbers, two facts) to 5.
-        families: names out of :data:`FAMILIES`; all by default.
-
-    Raises:
-        InvalidArgument: an unknown split, level or family.
+    Level 1: one-digit numbers, two facts. See :class:`Numbers` for the others, and
+    :class:`~flexmg.envs.generated.GeneratedSource` for the arguments.
     """
 
-    name = "synthetic"
-    size = None
+    stream = "synthetic"
+    known_families: ClassVar = FAMILIES
 
-    def __init__(
-        self,
-        split: str = "train",
-        *,
-        level: int = DEFAULT_LEVEL,
-        families: tuple[str, ...] | list[str] | None = None,
-    ) -> None:
-        if split not in SPLITS:
-            raise InvalidArgument(f"split={split!r} is not one of {tuple(SPLITS)}")
-        if level not in LEVELS:
-            raise InvalidArgument(f"level={level!r} is not one of {LEVELS}")
-        self.families = tuple(families or FAMILIES)
-        if unknown := set(self.families) - set(FAMILIES):
-            raise InvalidArgument(
-                f"families names {sorted(unknown)}, but there are {tuple(FAMILIES)}"
-            )
-        self.split = split
-        self.level = level
-        self._prefix = f"synthetic-{split}-l{level}"
-        if self.families != tuple(FAMILIES):
-            self._prefix += "-" + "+".join(self.families)
-
-    def get(self, index: int) -> Problem:
-        """Problem number ``index`` (any whole number from 0 on), the same in every process."""
-        number = operator.index(index)
-        if number < 0:
-            raise UnknownProblem(
-                f"{self.name} has no problem number {number}: they are counted from 0"
-            )
-        return next(p for p in self._candidates(number) if split_of(p.statement) == self.split)
-
-    def find(self, id: str) -> Problem:
-        """The problem with this id."""
-        prefix, _, number = id.rpartition("-")
-        if prefix != self._prefix or NUMBER.fullmatch(number) is None:
-            raise UnknownProblem(
-                f"{id!r} is not a problem of this source, whose ids are {self._prefix}-<number>"
-            )
-        return self.get(int(number))
-
-    def _candidates(self, index: int) -> Iterator[Problem]:
-        """Problems of any split, one after the other, without an end."""
-        key = ("synthetic", self.split, self.level, ",".join(self.families), index)
-        for attempt in count():
-            numbers = Numbers(self.level, *key, attempt)
-            family = self.families[numbers.below(len(self.families))]
-            draft = FAMILIES[family](numbers)
-            # A difference of 0, or a fact said twice (which `information="split"` could not
-            # divide), makes a poor problem.
-            if draft.answer == 0 or len(set(draft.facts)) < len(draft.facts):
-                continue
-            yield Problem(
-                id=f"{self._prefix}-{index}",
-                statement=" ".join([*draft.facts, draft.question]),
-                gold=str(draft.answer),
-                source=self.name,
-                split=self.split,
-                index=index,
-                level=self.level,
-                facts=draft.facts,
-                question=draft.question,
-                payload={
-                    "family": family,
-                    "solution": {
-                        "plan": list(draft.plan),
-                        "steps": list(draft.steps),
-                        "answer": f"\\boxed{{{draft.answer}}}",
-                    },
+    def _draft(self, index: int, *key: str | int) -> Problem | None:
+        numbers = Numbers(self.level, *key)
+        family = self.families[numbers.below(len(self.families))]
+        draft = FAMILIES[family](numbers)
+        # A difference of 0, or a fact said twice (which `information="split"` could not
+        # divide), makes a poor problem.
+        if draft.answer == 0 or len(set(draft.facts)) < len(draft.facts):
+            return None
+        return Problem(
+            id=f"{self._prefix}-{index}",
+            statement=" ".join([*draft.facts, draft.question]),
+            gold=str(draft.answer),
+            source=self.name,
+            split=self.split,
+            index=index,
+            level=self.level,
+            facts=draft.facts,
+            question=draft.question,
+            payload={
+                "family": family,
+                "solution": {
+                    "plan": list(draft.plan),
+                    "steps": list(draft.steps),
+                    "answer": f"\\boxed{{{draft.answer}}}",
                 },
-            )
-
-
-def split_of(statement: str) -> str:
-    """The split that a statement belongs to, by its content hash."""
-    return SPLIT_OF[content_hash(statement)[0]]
+            },
+        )

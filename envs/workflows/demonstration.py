@@ -15,11 +15,15 @@ NO_FACTS = "I know no facts."
 
 @dataclass(frozen=True)
 class Solution:
-    """The solution in a problem's payload: what to do, the worked steps, the formatted answer."""
+    """The solution in a problem's payload: what to do, the worked steps, the formatted answer.
+
+    ``whole`` is a whole reply, where it is not the steps and then the answer.
+    """
 
     plan: tuple[str, ...]
     steps: tuple[str, ...]
     answer: str
+    whole: str = ""
 
     @classmethod
     def of(cls, problem: Problem) -> Solution:
@@ -35,12 +39,17 @@ class Solution:
                 f"problem {problem.id!r} carries no solution to demonstrate; "
                 "source='synthetic' has some that do"
             ) from None
-        return cls(tuple(solution["plan"]), tuple(solution["steps"]), solution["answer"])
+        return cls(
+            tuple(solution["plan"]),
+            tuple(solution["steps"]),
+            solution["answer"],
+            solution.get("reply", ""),
+        )
 
     @property
     def reply(self) -> str:
-        """A whole correct reply: the steps, then the answer."""
-        return f"{', '.join(self.steps)}. {self.answer}"
+        """A whole correct reply: by default the steps, then the answer."""
+        return self.whole or f"{', '.join(self.steps)}. {self.answer}"
 
     @property
     def numbered_plan(self) -> str:

@@ -16,6 +16,7 @@ import json
 import math
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -44,8 +45,8 @@ class Recipe:
         vocabulary: most tokens of the tokenizer, trained on ``tokenizer_episodes``.
         width, layers, heads, feed_forward: shape of the decoder.
         context: the most tokens of prompt and action together.
-        skill_episodes: of a single solver that mostly shows its work, from which the network
-            learns to read problems and to compute; one pass.
+        skill_episodes: of a single solver that mostly shows its work and programs well, from
+            which the network learns to read problems and to compute; one pass.
         habit_episodes: of every workflow, from which it learns the roles; one pass.
         pool: episodes whose examples are shuffled and sorted by length together.
         batch_tokens: tokens per step, padding included.
@@ -54,15 +55,15 @@ class Recipe:
     """
 
     seed: int = 0
-    vocabulary: int = 3072
-    tokenizer_episodes: int = 3000
+    vocabulary: int = 4096
+    tokenizer_episodes: int = 2400
     width: int = 128
     layers: int = 4
     heads: int = 4
     feed_forward: int = 384
     context: int = 2048
-    skill_episodes: int = 20_000
-    habit_episodes: int = 24_000
+    skill_episodes: int = 26_000
+    habit_episodes: int = 36_000
     pool: int = 1000
     batch_tokens: int = 2048
     learning_rate: float = 3e-3
@@ -70,18 +71,25 @@ class Recipe:
     weight_decay: float = 0.1
 
 
-SKILLED = Habit(at_once=0.1)
+SKILLED = Habit(at_once=0.1, bug=0.05)
 Environment = tuple[str, dict[str, Any]]
-SOLO: list[Environment] = [("math-single-v0", {})]
+# Three quarters maths: programs of this kind are copied more than computed.
+SOLO: list[Environment] = [*[("math-single-v0", {})] * 3, ("code-single-v0", {})]
 
 
 def workflows() -> list[Environment]:
-    """Every maths workflow, and the variants with prompts of their own."""
+    """Every workflow in maths and code, and the variants with prompts of their own."""
     ids: list[Environment] = [
-        (spec.id, {}) for spec in flexmg.registered() if spec.id.startswith("math-")
+        (spec.id, {}) for spec in flexmg.registered() if spec.id.startswith(("math-", "code-"))
     ]
     # The main job plays orch-workers: it gets a double share.
-    return [*ids, ("math-orch-workers-v0", {}), ("math-orch-workers-v0", {"mode": "subtasks"})]
+    return [
+        *ids,
+        ("math-orch-workers-v0", {}),
+        ("math-orch-workers-v0", {"mode": "subtasks"}),
+        ("code-orch-workers-v0", {"mode": "subtasks"}),
+        ("code-eval-opt-v0", {"feedback": "execution"}),
+    ]
 
 
 def build(recipe: Recipe, habit: Habit, out: Path) -> None:
@@ -178,7 +186,7 @@ def _batches(
         demonstrations(workflows(), range(recipe.skill_episodes, total), habit),
     )
     done = 0
-    while pool := list(islice(episodes, recipe.pool)):
+    for pool in _ahead(episodes, recipe.pool):
         examples = [_encode(renderer, one, recipe.context) for ep in pool for one in ep]
         examples.sort(key=lambda example: len(example[0]))
         batches: list[list[Example]] = [[]]
@@ -189,6 +197,20 @@ def _batches(
         for number, place in enumerate(rng.permutation(len(batches))):
             yield (done + recipe.pool * number / len(batches)) / total, batches[place]
         done += len(pool)
+
+
+def _ahead(
+    episodes: Iterator[list[Demonstration]], size: int
+) -> Iterator[list[list[Demonstration]]]:
+    """Pools of episodes, the next one played in a thread of its own while one is learned from.
+
+    Playing waits for sandboxes most of the time.
+    """
+    with ThreadPoolExecutor(1) as player:
+        coming = player.submit(lambda: list(islice(episodes, size)))
+        while pool := coming.result():
+            coming = player.submit(lambda: list(islice(episodes, size)))
+            yield pool
 
 
 def _optimisers(model: Qwen3ForCausalLM, recipe: Recipe) -> list[torch.optim.Optimizer]:

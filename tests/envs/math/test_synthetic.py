@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexmg.envs.math.synthetic import FAMILIES, LEVELS, SPLITS, SyntheticSource, split_of
+from flexmg.envs.generated import LEVELS, SPLITS, split_of
+from flexmg.envs.math.synthetic import FAMILIES, SyntheticSource
 from flexmg.errors import InvalidArgument, UnknownProblem
 
 EQUATION = re.compile(r"(\d+)([-+*])(\d+)=(\d+)")

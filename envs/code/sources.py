@@ -1,0 +1,231 @@
+"""Where programming problems come from: names, files and generators behind one ``load``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from flexmg.envs.catalogue import SPLITS, Catalogue, PublicDataSet
+from flexmg.envs.code.fields import MAPPINGS, mapping_from
+from flexmg.envs.rows import Row, RowError, parse_row
+from flexmg.envs.sources import OnMalformed, RowSource
+from flexmg.errors import InvalidArgument, SourceUnavailable
+from flexmg.problem import ProblemSource
+
+__all__ = ["NAMES", "PUBLIC", "SPLITS", "load"]
+
+# Revisions that no public project was seen to pin are "main": the problems may then change.
+_PLAIN: Mapping[str, PublicDataSet] = {
+    "mbpp": PublicDataSet(
+        "google-research-datasets/mbpp",
+        "4bb6404fdc6cacfda99d4ac4205087b89d32030c",
+        {"train": "train", "validation": "validation", "test": "test"},
+        "mbpp",
+        "CC BY 4.0",
+        configuration="full",
+    ),
+    "humaneval": PublicDataSet(
+        "openai/openai_humaneval",
+        "7dce6050a7d6d172f3cc5c32aa97f52fa1a2e544",
+        {"test": "test"},
+        "humaneval",
+        "MIT",
+    ),
+    "deepcoder": PublicDataSet(
+        "agentica-org/DeepCoder-Preview-Dataset",
+        "177913a7bd43791646ef6a43645caa3c871ab3db",
+        {"train": "train"},
+        "deepcoder",
+        "MIT; texts of contest problems",
+        configuration="primeintellect",
+    ),
+    "codeforces": PublicDataSet(
+        "open-r1/codeforces",
+        "main",
+        {"train": "train", "test": "test"},
+        "codeforces",
+        "CC BY 4.0 (the collection); statements (c) Codeforces",
+    ),
+    "codecontests": PublicDataSet(
+        "deepmind/code_contests",
+        "802411c3010cb00d1b05bad57ca77365a3c699d6",
+        {"train": "train", "validation": "valid", "test": "test"},
+        "codecontests",
+        "CC BY 4.0",
+    ),
+}
+DEEPCODER = ("primeintellect", "taco", "lcbv5", "codeforces")
+# The raw files that the releases of LiveCodeBench add, one after the other.
+LIVECODEBENCH = tuple(f"test{number}.jsonl" for number in ("", 2, 3, 4, 5, 6))
+APPS_REPOSITORY = "codeparrot/apps"
+
+
+def _tables() -> dict[str, PublicDataSet]:
+    tables = dict(_PLAIN)
+    for name in DEEPCODER:
+        own = {"train": "train"} if name in DEEPCODER[:2] else {"test": "test"}
+        tables[f"deepcoder:{name}"] = PublicDataSet(
+            _PLAIN["deepcoder"].repository,
+            _PLAIN["deepcoder"].revision,
+            own,
+            "deepcoder",
+            _PLAIN["deepcoder"].licence,
+            configuration=name,
+        )
+    for release in range(1, len(LIVECODEBENCH) + 1):
+        tables[f"livecodebench:v{release}"] = PublicDataSet(
+            "livecodebench/code_generation_lite",
+            "0fe84c3912ea0c4d4a78037083943e8f0c4dd505",
+            {},
+            "livecodebench",
+            "CC (see its card); statements (c) the contest sites",
+            files={"test": LIVECODEBENCH[:release]},
+        )
+    tables["livecodebench"] = tables[f"livecodebench:v{len(LIVECODEBENCH)}"]
+    tables["apps"] = PublicDataSet(
+        APPS_REPOSITORY,
+        "21e74ddf8de1a21436da12e3e653065c5213e9d1",
+        {},
+        "apps",
+        "MIT",
+        files={"train": ("train.jsonl",), "test": ("test.jsonl",)},
+    )
+    return tables
+
+
+PUBLIC = _tables()
+NAMES = ("synthetic", *PUBLIC)
+
+
+def load(
+    source: str | os.PathLike[str] = "synthetic",
+    *,
+    split: str = "train",
+    mapping: Mapping[str, str] | None = None,
+    on_malformed: OnMalformed = "raise",
+    limit: int | None = None,
+    level: int | None = None,
+    **options: Any,
+) -> ProblemSource:
+    """Programming problems by name, by path, or from the generator.
+
+    Args:
+        source: ``"synthetic"``; a name in :data:`NAMES`; the path of a ``.jsonl``,
+            ``.jsonl.gz``, ``.json`` or ``.parquet`` file, whose fields are recognised; or the
+            path of a folder of problems as APPS keeps them.
+        split: ``"train"``, ``"validation"`` or ``"test"``. Not every data set has each. A file
+            is one split, whatever it is called.
+        mapping: names of the fields of a file, see
+            :func:`flexmg.envs.code.fields.mapping_from`.
+        on_malformed: what a broken row does: ``"raise"``, or ``"skip"`` to go on without it.
+            A problem without tests is broken.
+        limit: only the first so many problems.
+        level: difficulty; for ``"synthetic"``.
+        **options: further settings of the generator.
+
+    Raises:
+        InvalidArgument: a name, split or setting that does not exist; the message says which do.
+        SourceUnavailable: the data are not here; the message says what to download.
+        MalformedProblem: a row is broken; the message gives file, line and field.
+        MissingDependency: an optional package is needed; the message says how to install it.
+    """
+    folder = Path(source) if isinstance(source, str | os.PathLike) else None
+    if folder is not None and folder.is_dir() and str(source) not in NAMES:
+        if mapping is not None or level is not None or options:
+            raise InvalidArgument(f"{folder} is a folder of problems: it has no mapping or level")
+        return RowSource(
+            AppsFolder(folder),
+            MAPPINGS["apps"].parse,
+            name=str(folder),
+            split=split,
+            stem=folder.name,
+            on_malformed=on_malformed,
+            limit=limit,
+        )
+    return CATALOGUE.load(
+        source,
+        split=split,
+        mapping=mapping,
+        on_malformed=on_malformed,
+        limit=limit,
+        level=level,
+        options=options,
+    )
+
+
+class AppsFolder:
+    """Problems as APPS keeps them: a folder each, with a file per field.
+
+    Args:
+        folder: holds the problems' folders.
+
+    Raises:
+        SourceUnavailable: it holds none.
+    """
+
+    FILES: Mapping[str, str] = {
+        "question": "question.txt",
+        "input_output": "input_output.json",
+        "solutions": "solutions.json",
+        "starter_code": "starter_code.py",
+    }
+
+    def __init__(self, folder: Path) -> None:
+        self.label = str(folder)
+        self._problems = sorted(one.parent for one in folder.glob(f"*/{self.FILES['question']}"))
+        if not self._problems:
+            raise SourceUnavailable(
+                f"{folder} is a folder, but holds no problems as APPS keeps them "
+                "(NUMBER/question.txt); give the path of a file, or of such a folder"
+            )
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    def place(self, number: int) -> str:
+        """The problem's own folder."""
+        return str(self._problems[number])
+
+    def read(self, number: int) -> Row:
+        """One row; see :class:`flexmg.envs.rows.Rows`."""
+        folder = self._problems[number]
+        row: dict[str, Any] = {"problem_id": f"apps-{folder.name}"}
+        for field, name in self.FILES.items():
+            try:
+                row[field] = (folder / name).read_text(encoding="utf-8")
+            except FileNotFoundError:
+                continue
+            except (OSError, UnicodeDecodeError) as error:
+                raise RowError(f"cannot be read ({error})", field) from error
+        if "input_output" in row:
+            row["input_output"] = parse_row(row["input_output"].encode())
+        return row
+
+    def scan(self) -> Iterator[Row | RowError]:
+        """Every row in order; see :class:`flexmg.envs.rows.Rows`."""
+        for number in range(len(self)):
+            try:
+                yield self.read(number)
+            except RowError as error:
+                yield error
+
+
+def _generated(name: str, split: str, settings: dict[str, Any]) -> ProblemSource | None:
+    if name != "synthetic":
+        return None
+    from flexmg.envs.code.synthetic import SyntheticSource
+
+    return SyntheticSource(split, **settings)
+
+
+CATALOGUE = Catalogue(
+    public=PUBLIC,
+    parsers={name: kind.parse for name, kind in MAPPINGS.items()},
+    fits={name: kind.fits for name, kind in MAPPINGS.items()},
+    from_user=mapping_from,
+    known_fields=", ".join(" + ".join(kind.needs) for kind in MAPPINGS.values()),
+    generated=_generated,
+    generators=("synthetic",),
+)
