@@ -16,7 +16,7 @@ from flexmg.problem import ProblemSource
 
 __all__ = ["NAMES", "PUBLIC", "SPLITS", "load"]
 
-# Revisions that no public project was seen to pin are "main": the problems may then change.
+# Revisions as other public projects pin them; docs/sources.md says what was tried.
 _PLAIN: Mapping[str, PublicDataSet] = {
     "mbpp": PublicDataSet(
         "google-research-datasets/mbpp",
@@ -43,7 +43,7 @@ _PLAIN: Mapping[str, PublicDataSet] = {
     ),
     "codeforces": PublicDataSet(
         "open-r1/codeforces",
-        "main",
+        "fbe3f6e903ee854eec2e69e9d96d0306cde59baf",
         {"train": "train", "test": "test"},
         "codeforces",
         "CC BY 4.0 (the collection); statements (c) Codeforces",
