@@ -47,6 +47,7 @@ def data_of(row: Row, name: str) -> Any:
 
 
 def parsed(text: str, name: str = "tests") -> Any:
+    """JSON, or a Python literal; raises ``RowError`` for anything else."""
     try:
         return json.loads(text)
     except ValueError:
@@ -58,6 +59,7 @@ def parsed(text: str, name: str = "tests") -> Any:
 
 
 def mapping_of(value: Any) -> Mapping[str, Any]:
+    """An object, or one written as JSON; an empty one for anything else."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -67,12 +69,14 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
 
 
 def list_of(value: Any, name: str) -> list[Any]:
+    """A list of tests; raises ``RowError`` for anything else."""
     if not isinstance(value, list):
         raise RowError(f"is not a list of tests, but a {type(value).__name__}", name)
     return value
 
 
 def text_of(row: Row, name: str) -> str:
+    """A text that must be there; raises ``RowError``."""
     value = row.get(name)
     if not isinstance(value, str):
         raise RowError("is missing" if value is None else "must be a text", name)
@@ -80,6 +84,7 @@ def text_of(row: Row, name: str) -> str:
 
 
 def texts_of(row: Row, name: str, *, required: bool = True) -> list[str]:
+    """A list of texts; raises ``RowError``."""
     value = row.get(name)
     if value is None and not required:
         return []
@@ -89,6 +94,7 @@ def texts_of(row: Row, name: str, *, required: bool = True) -> list[str]:
 
 
 def lines_of(value: Any) -> str:
+    """Code that is kept as a text or as a list of lines; empty for anything else."""
     if isinstance(value, list):
         return "".join(f"{line}\n" for line in value)
     return f"{value}\n" if isinstance(value, str) and value.strip() else ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from flexmg.envs.code.cells import data_of, list_of, mapping_of, pairs_of, text_of
 from flexmg.envs.code.flags import flags_of
-from flexmg.envs.code.functions import LIMITS
+from flexmg.envs.code.functions import LIMITS, function_suite
 from flexmg.envs.code.suite import Case, Suite
 from flexmg.envs.rows import Row, RowError
 
