@@ -26,8 +26,8 @@ class Playthrough:
         id: the environment, ``variant``: what is special, part of the file's name.
         kwargs: for ``flexmg.make``.
         problem: index of the problem.
-        says: texts per agent, in which ``{gold}`` and ``{wrong}`` stand for a right and a
-            wrong answer; who has none left does what the environment demonstrates.
+        says: texts per agent, in which ``{gold}`` and (in maths) ``{wrong}`` stand for a right
+            and a wrong answer; who has none left does what the environment demonstrates.
     """
 
     id: str
@@ -58,8 +58,10 @@ class Playthrough:
         said = self.says.get(agent, ())
         if taken >= len(said):
             return env.demonstrate(agent)
-        gold = env.problem.gold
-        return said[taken].replace("{gold}", gold).replace("{wrong}", str(int(gold) + 1))
+        text = said[taken].replace("{gold}", env.problem.gold)
+        if "{wrong}" in text:
+            text = text.replace("{wrong}", str(int(env.problem.gold) + 1))
+        return text
 
 
 def _problem(env: Any) -> str:
@@ -81,6 +83,8 @@ def _turn(env: Any, turn: flexmg.Turn, observation: Mapping[str, Any]) -> str:
         *(_block(message["role"], message["content"]) for message in observation["messages"]),
         _block("ACTION", turn.text),
     ]
+    if turn.report:
+        lines.append(_block("REPORT", turn.report))
     if turn.value is not None:
         lines.append(f"read as {turn.value!r}")
     if turn.fallback:
@@ -115,6 +119,8 @@ def our_ids() -> list[str]:
     ]
 
 
+BUGGY = "Like this:\n```python\ndef f(*values):\n    return len(values)\n```"
+FAILING = "```python\ndef f(*values):\n    return values[7]\n```"
 SEVEN = "\n".join(f"{k}. Strategy number {k}." for k in range(1, 8))
 PLAYTHROUGHS = [
     *map(Playthrough, our_ids()),
@@ -188,6 +194,34 @@ PLAYTHROUGHS = [
                 "DONE",
             ]
         },
+    ),
+    Playthrough(
+        "code-eval-opt-v0",
+        "execution",
+        {"feedback": "execution", "cap": 3},
+        says={
+            "generator_0": [BUGGY, FAILING],
+            "evaluator_0": ["Incorrect. A test fails.", "Incorrect. It fails."],
+        },
+    ),
+    Playthrough("code-orch-workers-v0", "subtasks", {"mode": "subtasks", "level": 3}, problem=2),
+    Playthrough("code-duo-v0", "split", {"information": "split"}, problem=3),
+    Playthrough(
+        "code-voting-v0",
+        "fallback",
+        {"score": "fraction"},
+        says={
+            "voter_0": ["I cannot program."],
+            "voter_1": [BUGGY],
+            "aggregator_0": ["All of them."],
+        },
+    ),
+    Playthrough(
+        "code-router-v0",
+        "direct",
+        {"profiles": "anonymous"},
+        problem=4,
+        says={"orchestrator_0": ["CALL: analyst_0", "DONE\n```python\n{gold}```"]},
     ),
     Playthrough(
         "math-router-v0",
