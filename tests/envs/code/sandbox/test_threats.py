@@ -1,0 +1,123 @@
+"""The threat suite: what comes of hostile programs, and that nothing else does.
+
+All programs run in one go (:mod:`threats.run`), in a pid namespace of its own where possible.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent / "threats"
+sys.path.insert(0, str(FOLDER))
+
+from run import THREATS  # noqa: E402
+
+NOBODY = 65534
+SECONDS = 240
+# Finds flexmg wherever it is installed, in an interpreter that another one's packages suit.
+START = (
+    "import runpy, site, sys; _, packages, *sys.argv = sys.argv; site.addsitedir(packages); "
+    "runpy.run_path(sys.argv[0], run_name='__main__')"
+)
+# setpriv itself may start what an ordinary user may not: so start it once more.
+AGAIN = "import subprocess as s, sys; s.run([sys.executable, '-c', 'import ctypes'], check=True)"
+    "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import ctypes'], check=True)"
+)
+
+
+def apart(*, nobody: bool = False) -> list[str]:
+    """The command that runs what follows in a pid namespace, as an ordinary user if wanted."""
+    as_user = []
+    if nobody:
+        drop = ("inh-caps", "ambient-caps", "bounding-set")
+        ids = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        as_user = ["setpriv", *ids, *(f"--{name}=-all" for name in drop)]
+    unshare = shutil.which("unshare")
+    own = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
+    command = [str(unshare), *own, "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if unshare and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
+        return [*command, *as_user]
+    print("no pid namespace is to be had: the threats run beside the tests")
+    return as_user
+
+
+def report_of(command: list[str]) -> dict:
+    """What the runner says."""
+    run = subprocess.run(
+        [*command, "-P", "-c", START, sysconfig.get_path("platlib"), str(FOLDER / "run.py")],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        cwd="/",
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    return json.loads(run.stdout)
+
+
+@functools.cache
+def report() -> dict:
+    """As whoever runs the tests."""
+    return report_of([*apart(), sys.executable])
+
+
+@pytest.fixture(scope="module")
+def ordinary_user() -> dict:
+    """As a user without privileges, by an interpreter that such a user can run."""
+    if os.geteuid() != 0:
+        return report()
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv, which changes the user, is not installed")
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    system = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
+    for python in filter(None, [os.path.realpath(sys.executable), system]):
+        command = [*apart(nobody=True), python]
+        if subprocess.run([*command, "-c", AGAIN], capture_output=True).returncode == 0:
+            return report_of(command)
+    pytest.skip(f"an ordinary user can run no {name} here")
+
+
+@pytest.mark.parametrize("threat", THREATS, ids=lambda threat: threat.name)
+def test_the_outcome_is_one_that_may_be(threat):
+    outcome, detail = report()["outcomes"][threat.name]
+    assert outcome in threat.outcomes, detail
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "zygotes survive",
+        "nothing runs on",
+        "later programs are right",
+        "no marker",
+        "the secret is untouched",
+        "the library is untouched",
+        "no listener is reached",
+        "the secret is in no output",
+    ],
+)
+def test_nothing_else_comes_of_any(check):
+    assert report()["checks"][check]
+
+
+def test_an_ordinary_user_is_as_safe(ordinary_user):
+    assert all(ordinary_user["checks"].values()), ordinary_user["checks"]
+    wrong = {
+        threat.name: ordinary_user["outcomes"][threat.name]
+        for threat in THREATS
+        if ordinary_user["outcomes"][threat.name][0] not in threat.outcomes
+    }
+    assert not wrong
+
+
+def test_names_are_unique():
+    assert len({threat.name for threat in THREATS}) == len(THREATS) >= 81
