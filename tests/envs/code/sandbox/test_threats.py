@@ -30,8 +30,6 @@ START = (
 )
 # setpriv itself may start what an ordinary user may not: so start it once more.
 AGAIN = "import subprocess as s, sys; s.run([sys.executable, '-c', 'import ctypes'], check=True)"
-    "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import ctypes'], check=True)"
-)
 
 
 def apart(*, nobody: bool = False) -> list[str]:
