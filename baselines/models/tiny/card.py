@@ -1,6 +1,6 @@
 """The embedded model's card: ``python -m flexmg.baselines.models.tiny.card``.
 
-Measures the accuracy of every maths workflow on held-out problems and writes
+Measures the accuracy of every workflow, in maths and code, on held-out problems and writes
 docs/tiny-model.md, together with the recipe that the weights were made by.
 """
 
@@ -21,6 +21,8 @@ from flexmg.baselines.models.team import Team
 from flexmg.baselines.models.tiny.build import WEIGHTS
 
 TOKEN_LIMIT = 64
+DOMAINS = ("math", "code")
+VARIANTS: dict[str, list[dict[str, Any]]] = {"orch-workers-v0": [{}, {"mode": "subtasks"}]}
 CARD = Template(Path(__file__).with_name("card.md.jinja").read_text(), keep_trailing_newline=True)
 
 
@@ -40,7 +42,10 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = []
     for spec in flexmg.registered():
-        for variant in [{}, {"mode": "subtasks"}] if "orch" in spec.id else [{}]:
+        domain, _, workflow = spec.id.partition("-")
+        if domain not in DOMAINS:
+            continue
+        for variant in VARIANTS.get(workflow, [{}]):
             found = measure(spec.id, arguments.problems, **variant)
             rows.append({"id": spec.id, "variant": variant, "found": found})
             print(spec.id, variant, f"{found.accuracy:.3f}", found.interval, flush=True)
