@@ -29,6 +29,8 @@ from flexmg.envs.sources import ParsedRow
 from flexmg.errors import InvalidArgument
 
 NO_REFERENCE = "tests"
+# The docstring of HumanEval/47 calls 15.0 the median of six numbers whose median is 8.0.
+WRONG_EXAMPLES = ("HumanEval/47",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +98,13 @@ def _mbpp(row: Row) -> ParsedRow:
 def _humaneval(row: Row) -> ParsedRow:
     """The prompt's own code before the function travels with every program."""
     prompt, entry = text_of(row, "prompt"), text_of(row, "entry_point")
+    id = text_of(row, "task_id")
     head, found, _ = prompt.rpartition(f"def {entry}(")
     if not found:
         raise RowError(f"does not begin the function {entry!r}", "prompt")
     suite = Suite(
         "asserts",
-        public=tuple(Case(one) for one in _doctests(prompt, entry)),
+        public=() if id in WRONG_EXAMPLES else tuple(map(Case, _doctests(prompt, entry))),
         hidden=(Case(text_of(row, "test")),),
         entry=entry,
         prelude=head,
@@ -109,7 +112,7 @@ def _humaneval(row: Row) -> ParsedRow:
     )
     statement = f"Complete this function. Write the whole program.\n\n{prompt.strip()}"
     program = prompt + text_of(row, "canonical_solution")
-    return problem_row(statement, suite, id=text_of(row, "task_id"), reference=program)
+    return problem_row(statement, suite, id=id, reference=program)
 
 
 def _contest(row: Row) -> ParsedRow:

@@ -33,12 +33,18 @@ class TreeNode:
 def function_suite(name: str, tests: Any, starter: str, *, testtype_lines: bool) -> Suite:
     """Calls of a function with arguments and values as JSON has them."""
     cases = []
-    for given, wanted in pairs_of(tests, texts=False):
+    pairs = pairs_of(tests, texts=False)
+    # APPS wraps the values of some functions in a list of one each, and takes either for right.
+    wrapped = not testtype_lines and all(
+        isinstance(wanted, list) and len(wanted) == 1 for _, wanted in pairs
+    )
+    for given, wanted in pairs:
         if testtype_lines and isinstance(given, str):
             arguments = [parsed(line) for line in given.splitlines() if line.strip()]
         else:
             arguments = list(given) if isinstance(given, list | tuple) else [given]
         value = parsed(wanted) if testtype_lines and isinstance(wanted, str) else wanted
+        value = value[0] if wrapped else value
         cases.append(Case([encode(one) for one in arguments], encode(value)))
     in_class = "class Solution" in starter
     return Suite(
