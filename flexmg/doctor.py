@@ -22,7 +22,8 @@ REQUIREMENT = re.compile(
 BOUND = re.compile(r"(>=|<)\s*([0-9.]+)")
 BASE = "base"
 DEVELOPERS = "dev"
-GROUPS = ("flexmg.envs", "flexmg.commands", "flexmg.players")
+PROBES = "flexmg.probes"
+GROUPS = ("flexmg.envs", "flexmg.commands", "flexmg.players", PROBES)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,26 @@ class Plugin:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """One thing that a plug-in tried out on this machine.
+
+    A plug-in's entry point in the group ``flexmg.probes`` is a function without arguments that
+    returns a list of (name, fine, sentence).
+
+    Args:
+        plugin: whose probe it is.
+        name: of what was tried.
+        fine: whether there is nothing to do about it.
+        sentence: what was seen, and the remedy where one is needed.
+    """
+
+    plugin: str
+    name: str
+    fine: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """What the doctor found.
 
@@ -69,6 +90,7 @@ class Diagnosis:
         engine: what generates texts by default, None when nothing can.
         packages: all packages that flexmg can use.
         plugins: all installed entry points of flexmg's groups.
+        probes: what the plug-ins tried out.
         advice: one sentence with a command per thing that lacks.
     """
 
@@ -81,6 +103,7 @@ class Diagnosis:
     engine: str | None
     packages: tuple[Package, ...]
     plugins: tuple[Plugin, ...]
+    probes: tuple[Probe, ...]
     advice: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -94,6 +117,7 @@ def diagnose() -> Diagnosis:
 
     packages = tuple(_packages())
     plugins = tuple(_plugins())
+    probes = tuple(_probes(plugins))
     device, engine = _device(), _engine(packages)
     return Diagnosis(
         flexmg=flexmg.__version__,
@@ -105,7 +129,8 @@ def diagnose() -> Diagnosis:
         engine=engine,
         packages=packages,
         plugins=plugins,
-        advice=tuple(_advice(packages, plugins)),
+        probes=probes,
+        advice=tuple(_advice(packages, plugins, probes)),
     )
 
 
@@ -125,6 +150,10 @@ def report(found: Diagnosis, console: Console) -> None:
             style=style,
         )
     console.print(table)
+    tried = Table("probe", "of", "found", title="probes", title_justify="left")
+    for probe in found.probes:
+        tried.add_row(probe.name, probe.plugin, probe.sentence, style="" if probe.fine else "red")
+    console.print(tried)
     broken = [plugin for plugin in found.plugins if plugin.error]
     for plugin in broken:
         console.print(
@@ -169,6 +198,20 @@ def _plugins() -> list[Plugin]:
     return found
 
 
+def _probes(plugins: tuple[Plugin, ...]) -> list[Probe]:
+    found = []
+    working = {plugin.name for plugin in plugins if plugin.group == PROBES and not plugin.error}
+    for plugin in entry_points(group=PROBES):
+        if plugin.name not in working:
+            continue
+        try:
+            found += [Probe(plugin.name, *line) for line in plugin.load()()]
+        # As above: a probe that fails is a finding.
+        except Exception as raised:
+            found.append(Probe(plugin.name, "probe", False, f"{type(raised).__name__}: {raised}"))
+    return found
+
+
 def _device() -> str:
     if importlib.util.find_spec("torch") is None:
         return "cpu (torch is not installed)"
@@ -189,7 +232,9 @@ def _engine(packages: tuple[Package, ...]) -> str | None:
     return None
 
 
-def _advice(packages: tuple[Package, ...], plugins: tuple[Plugin, ...]) -> list[str]:
+def _advice(
+    packages: tuple[Package, ...], plugins: tuple[Plugin, ...], probes: tuple[Probe, ...]
+) -> list[str]:
     lines = []
     by_extra: dict[str, list[Package]] = {}
     for package in packages:
@@ -203,8 +248,7 @@ def _advice(packages: tuple[Package, ...], plugins: tuple[Plugin, ...]) -> list[
         target = "flexmg" if extra == BASE else f"flexmg[{extra}]"
         lines.append(f"{extra}: {what}:  pip install --upgrade '{target}'")
     lines += [f"plug-in {p.name}: {p.error}" for p in plugins if p.error]
-    if platform.system() != "Linux":
-        lines.append("code environments run programs on Linux only; use a container elsewhere")
+    lines += [f"{p.plugin}: {p.name}: {p.sentence}" for p in probes if not p.fine]
     return lines
 
 

@@ -5,6 +5,55 @@ import pytest
 from flexmg import doctor
 
 
+class EntryPoint:
+    """A plug-in of the group flexmg.probes."""
+
+    name, value = "weather", "weather:report"
+
+    def __init__(self, report):
+        self._report = report
+
+    def load(self):
+        return self._report
+
+
+@pytest.fixture
+def probe(monkeypatch):
+    """Install a plug-in whose probe is this function."""
+
+    def install(report):
+        def entry_points(group):
+            return [EntryPoint(report)] if group == doctor.PROBES else []
+
+        monkeypatch.setattr(doctor, "entry_points", entry_points)
+
+    return install
+
+
+def test_doctor_shows_what_a_plugin_tried_out(probe):
+    probe(lambda: [("rain", True, "none")])
+    assert doctor.diagnose().probes == (doctor.Probe("weather", "rain", True, "none"),)
+
+
+def test_doctor_advises_where_a_probe_found_a_lack(probe):
+    probe(lambda: [("sun", False, "hidden. Remedy: wait"), ("rain", True, "none")])
+    advice = [line for line in doctor.diagnose().advice if line.startswith("weather")]
+    assert advice == ["weather: sun: hidden. Remedy: wait"]
+
+
+def test_a_probe_that_fails_is_a_finding(probe):
+    def report():
+        raise RuntimeError("no window")
+
+    probe(report)
+    (found,) = doctor.diagnose().probes
+    assert (found.fine, found.sentence) == (False, "RuntimeError: no window")
+
+
+def test_doctor_probes_the_sandbox():
+    assert "sandbox" in {found.plugin for found in doctor.diagnose().probes}
+
+
 def test_doctor_tells_a_version_that_was_not_tried(monkeypatch):
     monkeypatch.setattr(doctor, "version", lambda name: "0.1")
     advice = doctor.diagnose().advice

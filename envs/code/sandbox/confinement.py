@@ -51,7 +51,6 @@ class Confinement:
         Raises:
             OSError: the kernel refuses; nothing of the program has run.
         """
-        privileges.reset_signals()
         privileges.set_limits(address_space=address_space, cpu_s=cpu_s, output=output)
         if not self.strict:
             privileges.end_with_parent()

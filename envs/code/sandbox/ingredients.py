@@ -1,24 +1,23 @@
 """What this machine has to confine programs with, found by trying each out.
 
-Run by path, like the zygote: it forks, which a process with threads must not. Prints one JSON
-object: name -> [works, what was seen].
+Started by :mod:`launch`, like the zygote: it forks, which a process with threads must not.
+Prints one JSON object: name -> what went wrong, empty where it works.
 """
 
 from __future__ import annotations
 
 import fcntl
-import importlib
 import json
 import os
 import shutil
 import socket
 import subprocess
-import sys
-import types
 from collections.abc import Callable
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent
+from . import privileges
+from .landlock import Ruleset
+from .seccomp import Filter
 
 
 def in_a_child(attempt: Callable[[], None]) -> str:
@@ -28,6 +27,8 @@ def in_a_child(attempt: Callable[[], None]) -> str:
     if child == 0:
         try:
             attempt()
+        except RuntimeError as finding:
+            os.write(writing, str(finding).encode()[:1000])
         except BaseException as error:
             os.write(writing, f"{type(error).__name__}: {error}".encode()[:1000])
         finally:
@@ -65,14 +66,14 @@ def process_files() -> None:
 
 def seccomp() -> None:
     """The system-call filter."""
-    importlib.import_module("_flexmg_sandbox.seccomp").Filter().install(os.getpid())
+    Filter().install(os.getpid())
     must_fail("fork", os.fork)
     must_fail("a socket", socket.socket)
 
 
 def landlock() -> None:
     """Landlock."""
-    importlib.import_module("_flexmg_sandbox.landlock").Ruleset().restrict()
+    Ruleset().restrict()
     must_fail("reading /proc", Path("/proc/self/statm").read_bytes)
     must_fail("writing to /tmp", lambda: Path("/tmp/flexmg-probe").write_bytes(b""))
     Path(os.__file__).read_bytes()
@@ -80,7 +81,7 @@ def landlock() -> None:
 
 def namespaces() -> None:
     """Namespaces of one's own; a second line of defence."""
-    entered = importlib.import_module("_flexmg_sandbox.privileges").enter_namespaces()
+    entered = privileges.enter_namespaces()
     if "net" not in entered:
         raise RuntimeError("the kernel grants no network namespace")
 
@@ -90,20 +91,13 @@ def bubblewrap() -> None:
     path = shutil.which("bwrap")
     if path is None:
         raise RuntimeError("not installed")
-    command = [path, "--ro-bind", "/", "/", "--unshare-all", "--proc", "/proc", "true"]
+    command = [path, "--ro-bind", "/", "/", "--unshare-all", "true"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     if run.returncode:
         raise RuntimeError(run.stderr.strip() or f"exit code {run.returncode}")
 
 
-def main() -> None:
-    """See the module."""
-    package = types.ModuleType("_flexmg_sandbox")
-    package.__path__ = [str(FOLDER)]
-    sys.modules["_flexmg_sandbox"] = package
+def main(arguments: list[str]) -> None:
+    """See the module; there are no arguments."""
     attempts = (memory_files, process_files, seccomp, landlock, bubblewrap, namespaces)
     print(json.dumps({attempt.__name__: in_a_child(attempt) for attempt in attempts}))
-
-
-if __name__ == "__main__":
-    main()

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import atexit
 import os
-import queue
 import threading
 import warnings
+from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from flexmg.errors import FlexMGError, InvalidArgument
 
 from .jobs import Job, infra_error
 from .limits import Execution
 from .probe import require
-from .slot import Slot
+
+if TYPE_CHECKING:
+    from .slot import Slot
 
 __all__ = ["Isolation", "Job", "Pool", "PoolClosed", "Purpose", "shared_pool"]
 
@@ -33,7 +35,8 @@ class PoolClosed(FlexMGError, RuntimeError):
 class Pool:
     """Workers, each with a zygote of its own, that share a queue.
 
-    Usable from any thread, and from asyncio by ``asyncio.wrap_future``.
+    Usable from any thread, and from asyncio by ``asyncio.wrap_future``. Close it, or use it in
+    a ``with`` statement.
 
     Args:
         workers: how many; by default one per usable core.
@@ -54,24 +57,28 @@ class Pool:
     ) -> None:
         if isolation not in ("strict", "unsafe"):
             raise InvalidArgument(f"isolation={isolation!r} is neither 'strict' nor 'unsafe'")
-        count = len(os.sched_getaffinity(0)) if workers is None else workers
-        if count < 1:
+        if workers is not None and workers < 1:
             raise InvalidArgument(f"workers={workers}: a pool needs at least one")
+        if waiting is not None and waiting < 1:
+            raise InvalidArgument(f"waiting={waiting}: a queue needs room for at least one job")
         files = require(isolation)
+        # Elsewhere than on Linux this cannot even be imported.
+        from .slot import Slot
+
         if isolation == "unsafe":
             warnings.warn(
                 "sandbox='unsafe': programs run without isolation. They can read and write your "
                 "files, reach the network and end your processes",
                 stacklevel=2,
             )
-        self.workers = count
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self._room = waiting or WAITING_PER_WORKER * self.workers
         self._owner = os.getpid()
         self._closed = False
-        self._lock = threading.Lock()
-        self._jobs: queue.Queue[tuple[Job, Future[Execution]] | None] = queue.Queue(
-            WAITING_PER_WORKER * count if waiting is None else waiting
-        )
-        self.slots = [Slot(number, isolation, files) for number in range(count)]
+        self._jobs: deque[tuple[Job, Future[Execution]]] = deque()
+        lock = threading.Lock()
+        self._arrived, self._taken = threading.Condition(lock), threading.Condition(lock)
+        self.slots = [Slot(number, isolation, files) for number in range(self.workers)]
         self._threads = [
             threading.Thread(target=self._work, args=(slot,), name="flexmg sandbox", daemon=True)
             for slot in self.slots
@@ -90,12 +97,14 @@ class Pool:
                 fork of.
         """
         future: Future[Execution] = Future()
-        if os.getpid() != self._owner:
-            raise PoolClosed("this pool belongs to the process that forked; make one of your own")
-        with self._lock:
+        self._check_owner()
+        with self._taken:
+            while not self._closed and len(self._jobs) >= self._room:
+                self._taken.wait()
             if self._closed:
                 raise PoolClosed("the pool of sandboxes is closed; open another one")
-        self._jobs.put((job, future))
+            self._jobs.append((job, future))
+            self._arrived.notify()
         return future
 
     def run(self, job: Job) -> Execution:
@@ -106,20 +115,16 @@ class Pool:
         """Run jobs side by side; the executions in their order."""
         return [future.result() for future in [self.submit(job) for job in jobs]]
 
-    def close(self) -> None:
-        """Run what waits, then end all workers. May be called again."""
-        with self._lock:
-            if self._closed or os.getpid() != self._owner:
-                return
-            self._closed = True
-        for _ in self._threads:
-            self._jobs.put(None)
+    def close(self, *, finish: bool = True) -> None:
+        """End all workers; returns when the runs that have begun are over. May be called again.
+
+        Args:
+            finish: run what waits, first; otherwise those futures are cancelled.
+        """
+        self._stop(finish)
         for thread in self._threads:
-            thread.join()
-        # What slipped in between the last look at the flag and the end.
-        while not self._jobs.empty():
-            if (item := self._jobs.get_nowait()) is not None:
-                item[1].set_result(infra_error("the pool of sandboxes was closed"))
+            if thread is not threading.current_thread():
+                thread.join()
 
     def __enter__(self) -> Pool:
         return self
@@ -130,18 +135,46 @@ class Pool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self.close(finish=error is None)
+
+    def _check_owner(self) -> None:
+        if os.getpid() != self._owner:
+            raise PoolClosed("this pool belongs to the process that forked; make one of your own")
+
+    def _stop(self, finish: bool) -> None:
+        """Take no more jobs, and let the workers end."""
+        self._check_owner()
+        with self._taken:
+            self._closed = True
+            dropped = [] if finish else list(self._jobs)
+            if not finish:
+                self._jobs.clear()
+            self._arrived.notify_all()
+            self._taken.notify_all()
+        for _, future in dropped:
+            future.cancel()
+
+    def _next(self) -> tuple[Job, Future[Execution]] | None:
+        """The job that has waited longest; None when the pool is closed and all are done."""
+        with self._arrived:
+            while not self._jobs:
+                if self._closed:
+                    return None
+                self._arrived.wait()
+            self._taken.notify()
+            return self._jobs.popleft()
 
     def _work(self, slot: Slot) -> None:
         try:
-            while (item := self._jobs.get()) is not None:
+            while (item := self._next()) is not None:
                 job, future = item
                 if not future.set_running_or_notify_cancel():
                     continue
                 try:
                     future.set_result(slot.run(job))
-                except FlexMGError as error:
-                    future.set_result(infra_error(str(error)))
+                except (FlexMGError, OSError) as error:
+                    # No zygote starts, or no descriptor is left for its files.
+                    future.set_result(infra_error(f"{type(error).__name__}: {error}"))
                 except BaseException as error:
                     future.set_exception(error)
                 # Neither a job nor its outcome outlives its run in here.
@@ -175,7 +208,8 @@ def shared_pool(isolation: Isolation = "strict", purpose: Purpose = "candidates"
 def _close_all() -> None:
     for (owner, _, _), pool in list(_pools.items()):
         if owner == os.getpid():
-            pool.close()
+            # Without waiting: the kernel ends each zygote with the thread that started it.
+            pool._stop(finish=False)
 
 
 def _fresh_lock() -> None:
@@ -183,4 +217,5 @@ def _fresh_lock() -> None:
     _making = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_fresh_lock)
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_fresh_lock)

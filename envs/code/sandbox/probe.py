@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flexmg.errors import InfraError, SandboxUnavailable
 
-PROBE = Path(__file__).resolve().parent / "ingredients.py"
+LAUNCH = Path(__file__).resolve().parent / "launch.py"
 PROBE_SECONDS = 60.0
 
 # Ingredient -> what it does here, and what to do where it lacks.
@@ -65,7 +65,7 @@ def ingredients() -> dict[str, Finding]:
     if sys.platform != "linux":
         complaint = f"programs can be confined on Linux only, and this is {sys.platform}"
         return {name: Finding(name, complaint) for name in INGREDIENTS}
-    command = [os.path.realpath(sys.executable), "-s", "-S", "-P", "-B", str(PROBE)]
+    command = [os.path.realpath(sys.executable), "-s", "-S", "-P", "-B", str(LAUNCH), "ingredients"]
     try:
         run = subprocess.run(
             command, capture_output=True, text=True, timeout=PROBE_SECONDS, check=True
@@ -112,17 +112,26 @@ def require(isolation: str = "strict", without: Collection[str] = ()) -> str:
 
 
 def report() -> list[tuple[str, bool, str]]:
-    """For ``flexmg doctor``: (what, works, sentence) per ingredient, then the conclusion."""
+    """For ``flexmg doctor``: (what, nothing to do about it, sentence) per ingredient.
+
+    What lacks is nothing to do about when something else provides the same; the last line says
+    whether programs can be run.
+    """
+    found = ingredients()
+    works = {name for name, one in found.items() if one.works}
+    needed = {name for names in NEEDS.values() if works.isdisjoint(names) for name in names}
     lines = []
-    for name, found in ingredients().items():
+    for name, one in found.items():
         what, remedy = INGREDIENTS[name]
-        sentence = "works" if found.works else f"{found.complaint}; remedy: {remedy}"
-        lines.append((what, found.works, sentence))
-    try:
-        files = require()
-    except SandboxUnavailable as error:
-        lines.append(("programs", False, str(error).partition("\n")[0].rstrip(":")))
+        if one.works:
+            lines.append((what, True, "works"))
+        elif name in needed:
+            lines.append((what, False, f"{one.complaint}. Remedy: {remedy}"))
+        else:
+            lines.append((what, True, f"{one.complaint}; not needed here"))
+    if needed:
+        lines.append(("programs", False, "cannot be run safely on this machine"))
     else:
-        by = "Landlock" if files == "landlock" else "bubblewrap"
+        by = INGREDIENTS["landlock" if "landlock" in works else "bubblewrap"][0]
         lines.append(("programs", True, f"run confined by the system-call filter and {by}"))
     return lines

@@ -58,7 +58,7 @@ class Request(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes) -> Request:
         """The record that :meth:`pack` made."""
-        return cls(*_REQUEST.unpack_from(data), data[_REQUEST.size :].decode())
+        return cls._make((*_REQUEST.unpack_from(data), data[_REQUEST.size :].decode()))
 
 
 class Reply(NamedTuple):
@@ -90,4 +90,5 @@ class Reply(NamedTuple):
     @classmethod
     def unpack(cls, data: bytes) -> Reply:
         """The record that :meth:`pack` made."""
-        return cls(*_REPLY.unpack_from(data), data[_REPLY.size :].decode(errors="replace"))
+        error = data[_REPLY.size :].decode(errors="replace")
+        return cls._make((*_REPLY.unpack_from(data), error))

@@ -14,15 +14,15 @@ from pathlib import Path
 from flexmg.errors import InfraError
 
 from . import protocol
-from .jobs import Job, as_bytes, infra_error, judged
+from .jobs import DRIVERS, Job, as_bytes, infra_error, judged
 from .landlock import readable_paths
 from .limits import Execution
 from .memory import content, empty, sealed
 from .privileges import FIRST_UID
 
 FOLDER = Path(__file__).resolve().parent
-DRIVERS = FOLDER.parent / "drivers"
 START_SECONDS = 60.0
+LONGEST_SECONDS = 1e6  # that a socket can wait
 MOST_COMPLAINT = 2000  # bytes of a zygote's stderr in an error
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
@@ -74,34 +74,31 @@ class Slot:
                 return self._attempt(job)
             except Broken as broken:
                 self.stop()
-                if last:
-                    return infra_error(f"the sandbox's process broke twice in a run ({broken})")
+                if last or job.channel is not None:
+                    often = "twice in a run" if last else "in a run that cannot be repeated"
+                    return infra_error(f"the sandbox's process broke {often}: {broken}")
+            except BaseException:
+                # Its next answer would be the one to this job.
+                self.stop()
+                raise
         raise AssertionError("unreachable")
 
     def _attempt(self, job: Job) -> Execution:
         control = self._started()
-        program, request = as_bytes(job.program), job.request
+        program = as_bytes(job.program)
         cap = int(job.limits.output_kb * 1024)
-        record = protocol.Request(
-            cpu_s=job.limits.cpu_s,
-            wall_s=job.limits.wall,
-            memory=int(job.limits.memory_mb * 2**20),
-            output=cap,
-            calls=job.calls,
-            program=len(program),
-            driver=job.driver,
-        )
         outputs = ("stdout", "stderr", "result")
         opened = []
         try:
-            opened.append(sealed("program", program, request))
+            opened.append(sealed("program", program, job.request))
             opened.append(sealed("stdin", as_bytes(job.stdin)))
             opened += [empty(name) for name in outputs]
             channel = [] if job.channel is None else [job.channel]
             # Twice as long as the run can last: only a zygote that hangs takes longer.
-            control.settimeout(2 * job.limits.wall * job.calls + START_SECONDS)
+            patience = 2 * job.limits.wall * job.calls + START_SECONDS
+            control.settimeout(min(patience, LONGEST_SECONDS))
             try:
-                socket.send_fds(control, [record.pack()], opened + channel)
+                socket.send_fds(control, [job.record(len(program))], opened + channel)
                 data = control.recv(protocol.MESSAGE_BYTES)
             except OSError as error:
                 raise Broken(self._complaint(error)) from error
@@ -137,6 +134,7 @@ class Slot:
             )
         except OSError as error:
             ours.close()
+            self.stop()
             raise InfraError(f"the sandbox's process cannot be started: {error}") from error
         finally:
             theirs.close()
@@ -157,7 +155,8 @@ class Slot:
         return [
             os.path.realpath(sys.executable),
             *("-s", "-S", "-P", "-B", "-X", "utf8"),
-            str(FOLDER / "zygote.py"),
+            str(FOLDER / "launch.py"),
+            "zygote",
             str(descriptor),
             self.isolation,
             self.files,
@@ -169,13 +168,16 @@ class Slot:
         """A bubblewrap around the zygote, where it has to stand in for Landlock."""
         if self.isolation != "strict" or self.files != "bwrap":
             return []
-        python = os.path.realpath(sys.executable)
-        bound = [*readable_paths(), str(FOLDER), str(DRIVERS), python]
+        needed = [*readable_paths(), str(FOLDER), str(DRIVERS), os.path.realpath(sys.executable)]
+        bound = [path for path in needed if not path.startswith("/dev/")]
+        links = [path for path in ("/lib", "/lib64") if os.path.islink(path)]
         return [
             shutil.which("bwrap") or "bwrap",
+            # No /proc: the zygote's memory is in there.
             *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
-            *("--proc", "/proc", "--dev", "/dev"),
+            *("--dev", "/dev"),
             *(part for path in bound for part in ("--ro-bind", path, path)),
+            *(part for path in links for part in ("--symlink", os.readlink(path), path)),
             *("--remount-ro", "/", "--remount-ro", "/dev", "--chdir", "/", "--"),
         ]
 

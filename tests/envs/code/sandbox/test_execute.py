@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_a_program_fares_as_with_python(tmp_path, program):
 
 
 def test_long_numbers_are_printed():
-    assert run("print(7 ** 20000)").stdout.strip() == str_of_power(7, 20000)
+    assert run("print(7 ** 6000)").stdout.strip() == str_of_power(7, 6000)
 
 
 def str_of_power(base, exponent):
@@ -155,7 +156,7 @@ STATUSES = {
     "ok": ("print(1)", {}),
     "runtime_error": ("1 / 0", {}),
     "syntax_error": ("print(", {}),
-    "time_limit": ("while True: pass", {"cpu_s": 0.2}),
+    "time_limit": ("while True: pass", {"cpu_s": 0.2, "wall_s": 60}),
     "idle_limit": ("import time\ntime.sleep(60)", {"wall_s": 0.3}),
     "memory_limit": ("x = bytearray(10**9)", {"memory_mb": 64}),
     "output_limit": ("while True: print('x' * 1000)", {"output_kb": 8}),
@@ -221,7 +222,7 @@ def test_a_flood_of_errors_is_an_output_limit():
 def test_cpu_time_of_all_threads_counts():
     program = "import hashlib, threading\ndef f():\n    while True: hashlib.sha256(bytes(10**7))\n"
     program += "for _ in range(2): threading.Thread(target=f).start()"
-    assert run(program, cpu_s=0.3).status == "time_limit"
+    assert run(program, cpu_s=0.3, wall_s=60).status == "time_limit"
 
 
 def test_time_asleep_is_no_cpu_time():
@@ -230,19 +231,18 @@ def test_time_asleep_is_no_cpu_time():
 
 def test_more_cpu_time_than_allowed_is_never_ok():
     program = "import time\nwhile time.process_time() < 0.105: pass"
-    assert run(program, cpu_s=0.1).status == "time_limit"
+    assert run(program, cpu_s=0.1, wall_s=60).status == "time_limit"
 
 
 def test_a_limit_cannot_be_caught():
     program = "import signal\nfor n in range(1, 65):\n    try: signal.signal(n, lambda *a: None)\n"
     program += "    except (OSError, ValueError): pass\nwhile True:\n"
     program += "    try:\n        while True: pass\n    except BaseException: pass"
-    assert run(program, cpu_s=0.2).status == "time_limit"
+    assert run(program, cpu_s=0.2, wall_s=60).status == "time_limit"
 
 
-def test_a_stack_overflow_is_a_runtime_error():
-    program = "import ctypes, sys\nctypes.string_at(0)"
-    found = run(program)
+def test_a_segmentation_fault_is_a_runtime_error():
+    found = run("import ctypes\nctypes.string_at(0)")
     assert (found.status, found.signal) == ("runtime_error", 11)
 
 
@@ -341,8 +341,6 @@ def test_a_process_that_ends_in_mid_run_ends_everything(tmp_path):
 
 def gone(pid, seconds=10.0):
     """Whether a process and its children end within some seconds."""
-    import time
-
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:

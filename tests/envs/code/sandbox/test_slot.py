@@ -48,6 +48,21 @@ def children(pid):
         return [int(child) for child in file.read().split()]
 
 
+def ends(pid, seconds=10.0):
+    """Whether a process ends within some seconds; it may wait to be reaped."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
 def test_a_zygote_killed_while_idle_is_replaced(slot):
     os.kill(slot.pid, signal.SIGKILL)
     assert slot.run(Job("print(2)")).stdout == b"2\n"
@@ -90,18 +105,14 @@ def test_a_killed_zygote_takes_its_program_with_it(slot):
     (child,) = children(pid)
     os.kill(pid, signal.SIGKILL)
     thread.join()
-    assert not os.path.exists(f"/proc/{child}")
+    assert ends(child)
 
 
-def test_a_zygote_that_does_not_answer_is_an_infra_error(slot, monkeypatch):
-    monkeypatch.setattr(slots, "START_SECONDS", 1.0)
-    monkeypatch.setattr(Slot, "_started", lambda self: stopped(Slot._started.original(self)))
+def test_a_zygote_that_hangs_is_replaced(slot, monkeypatch):
+    monkeypatch.setattr(slots, "START_SECONDS", 4.0)
+    os.kill(slot.pid, signal.SIGSTOP)
     found = slot.run(Job("print(1)", limits=Limits(wall_s=0.1)))
-    assert found.status == "infra_error"
-
-
-def stopped(control):
-    return control
+    assert found.stdout == b"1\n"
 
 
 def test_a_zygote_that_cannot_start_is_named_with_its_own_words(tmp_path, monkeypatch):
@@ -127,7 +138,13 @@ def test_stop_ends_the_process(slot):
 
 def test_runs_leave_no_descriptors_behind(slot):
     before = os.listdir("/proc/self/fd"), os.listdir(f"/proc/{slot.pid}/fd")
-    for program in ("print(1)", "1 / 0", "print(", "import os\nos.abort()", "x = bytearray(10**10)"):
+    for program in (
+        "print(1)",
+        "1 / 0",
+        "print(",
+        "import os\nos.abort()",
+        "x = bytearray(10**10)",
+    ):
         slot.run(Job(program))
     after = os.listdir("/proc/self/fd"), os.listdir(f"/proc/{slot.pid}/fd")
     assert [len(names) for names in after] == [len(names) for names in before]
@@ -167,13 +184,4 @@ def test_unsafe_programs_may_read_files(unsafe):
 
 def test_what_an_unsafe_program_starts_ends_with_it(unsafe):
     program = "import subprocess\np = subprocess.Popen(['sleep', '60'])\nprint(p.pid, flush=True)"
-    pid = int(unsafe.run(Job(program)).stdout)
-    deadline = time.monotonic() + 5
-    while os.path.exists(f"/proc/{pid}") and not is_zombie(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not os.path.exists(f"/proc/{pid}") or is_zombie(pid)
-
-
-def is_zombie(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(")")[2].split()[0] == "Z"
+    assert ends(int(unsafe.run(Job(program)).stdout))
