@@ -19,7 +19,7 @@ import ctypes
 import errno
 import platform
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .syscalls import ARCHITECTURES
@@ -30,6 +30,7 @@ _EPERM = 0x00050000 | errno.EPERM
 _ENOSYS = 0x00050000 | errno.ENOSYS
 _NUMBER, _ARCHITECTURE = 0, 4
 _X32 = 0x40000000
+_ALLOWED, _DENIED, _FOREIGN = "allowed", "denied", "foreign"  # what becomes of a call
 
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 
@@ -136,29 +137,17 @@ class Filter:
         architecture, table = ARCHITECTURES[machine]
         program = _Assembler()
         program.add(_LOAD, _ARCHITECTURE)
-        program.add(_EQUAL, architecture, otherwise="kill first")
+        program.add(_EQUAL, architecture, otherwise=_FOREIGN)
         program.add(_LOAD, _NUMBER)
-        if machine == "x86_64":
-            program.add(_GREATER_EQUAL, _X32, then="kill first")
-        program.add(_EQUAL, table["read"], then="first")
-        program.add(_EQUAL, table["write"], then="first", otherwise="checks")
-        program.label("kill first")
-        program.add(_RETURN, _KILL)
-        program.label("first")
-        program.add(_RETURN, _ALLOW)
-        program.label("checks")
+        _add_search(program, _segments(table, machine))
+        for action, verdict in ((_FOREIGN, _KILL), (_ALLOWED, _ALLOW), (_DENIED, _EPERM)):
+            program.label(action)
+            program.add(_RETURN, verdict)
         for name in MISSING:
-            program.add(_EQUAL, table[name], otherwise=f"after {name}")
+            program.label(name)
             program.add(_RETURN, _ENOSYS)
-            program.label(f"after {name}")
         for name, checks in CHECKED.items():
-            _add_checked(program, name, table[name], checks)
-        for name, number in table.items():
-            if name not in CHECKED and name not in MISSING:
-                program.add(_EQUAL, number, then="allow")
-        program.add(_RETURN, _EPERM)
-        program.label("allow")
-        program.add(_RETURN, _ALLOW)
+            _add_checked(program, name, checks)
         self._code = bytearray(program.assemble())
         self._slots = [
             8 * place + 4
@@ -190,8 +179,38 @@ class Filter:
         _prctl(self._libc, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._program)
 
 
-def _add_checked(program: _Assembler, name: str, number: int, checks: Sequence[Check]) -> None:
-    program.add(_EQUAL, number, otherwise=f"after {name}")
+def _segments(table: Mapping[str, int], machine: str) -> list[tuple[int, str]]:
+    """(first number, action) of each range of system calls that are treated alike."""
+    actions = {
+        number: name if name in CHECKED or name in MISSING else _ALLOWED
+        for name, number in table.items()
+    }
+    found = [(0, actions.get(0, _DENIED))]
+    for number in range(1, max(actions) + 2):
+        action = actions.get(number, _DENIED)
+        if action != found[-1][1]:
+            found.append((number, action))
+    if machine == "x86_64":
+        found.append((_X32, _FOREIGN))
+    return found
+
+
+def _add_search(program: _Assembler, segments: Sequence[tuple[int, str]]) -> None:
+    """A binary search for the segment of the number: the kernel runs a filter at every call."""
+    if len(segments) == 1:
+        program.add(_GREATER_EQUAL, 0, then=segments[0][1])
+        return
+    middle = len(segments) // 2
+    first = segments[middle][0]
+    above = f"from {first}"
+    program.add(_GREATER_EQUAL, first, then=above)
+    _add_search(program, segments[:middle])
+    program.label(above)
+    _add_search(program, segments[middle:])
+
+
+def _add_checked(program: _Assembler, name: str, checks: Sequence[Check]) -> None:
+    program.label(name)
     for place, check in enumerate(checks):
         program.add(_LOAD, 16 + 8 * check.argument)
         if check.mask != 0xFFFFFFFF:
@@ -201,7 +220,6 @@ def _add_checked(program: _Assembler, name: str, number: int, checks: Sequence[C
         program.add(_RETURN, _EPERM)
         program.label(f"{name} {place}")
     program.add(_RETURN, _ALLOW)
-    program.label(f"after {name}")
 
 
 def _prctl(libc: ctypes.CDLL, option: int, argument: int, pointer: bytes | None = None) -> None:
