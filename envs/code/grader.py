@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from flexmg.agents import Profile
-from flexmg.envs.code.extraction import extract
+from flexmg.envs.code.extraction import extract, parsed
 from flexmg.envs.code.judging import asserts, calls, stdin
 from flexmg.envs.code.judging.findings import Finding
 from flexmg.envs.code.prompts import PROMPTS
@@ -21,11 +24,13 @@ from flexmg.envs.code.sandbox.limits import ExecutionStatus
 from flexmg.envs.code.sandbox.pool import Purpose
 from flexmg.envs.code.sandbox.probe import require
 from flexmg.envs.code.suite import Case, Kind, Suite
-from flexmg.envs.code.trial import describe
+from flexmg.envs.code.trial import describe, without_tests
 from flexmg.errors import InfraError, InvalidArgument
-from flexmg.problem import Problem, Status, Verdict
+from flexmg.problem import Problem, Status, Verdict, payload_hash
 
 Score = Literal["all", "fraction"]
+MOST_REMEMBERED = 1024  # verdicts
+LONGEST_REMEMBERED = 50_000  # characters of a program
 
 JUDGES: dict[Kind, Callable[..., list[Finding]]] = {
     "stdin": stdin.judge,
@@ -130,14 +135,35 @@ class CodeDomain:
         require(sandbox)
         self.sandbox: Isolation = sandbox
         self.score: Score = score
+        self._lock = threading.Lock()
+        self._verdicts: OrderedDict[tuple[str, str], Verdict] = OrderedDict()
 
     def grade(self, problem: Problem, reply: str) -> Verdict:
         """Judge the program in a reply."""
         found = extract(reply)
         if found is None:
             return Verdict(0.0, "unparseable", "the reply holds no program")
-        verdict = grade(problem, found.program, sandbox=self.sandbox, score=self.score)
+        verdict = self._remembered(problem, found.program)
         return Verdict(verdict.score, verdict.status, verdict.detail, verdict.answer, found.rule)
+
+    def _remembered(self, problem: Problem, program: str) -> Verdict:
+        """The verdict, from memory if the same program was judged a short while ago."""
+        key = (payload_hash(problem), program)
+        with self._lock:
+            if key in self._verdicts:
+                self._verdicts.move_to_end(key)
+                return self._verdicts[key]
+        verdict = grade(problem, program, sandbox=self.sandbox, score=self.score)
+        if verdict.status != "infra_error" and len(program) <= LONGEST_REMEMBERED:
+            with self._lock:
+                self._verdicts[key] = verdict
+                if len(self._verdicts) > MOST_REMEMBERED:
+                    self._verdicts.popitem(last=False)
+        return verdict
+
+    def __reduce__(self) -> tuple[Callable[[], CodeDomain], tuple[()]]:
+        # A copy starts with no memory: neither it nor its lock can be copied.
+        return partial(CodeDomain, sandbox=self.sandbox, score=self.score), ()
 
     def answer_key(self, problem: Problem, reply: str) -> str | None:
         """A hash that equal programs share, layout and comments apart; None without one."""
@@ -145,16 +171,17 @@ class CodeDomain:
         found = extract(reply)
         if found is None:
             return None
+        tree = parsed(found.program)
         try:
-            text = ast.dump(ast.parse(found.program))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            text = found.program.strip() if tree is None else ast.dump(tree)
+        except RecursionError:
             text = found.program.strip()
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def profile(self, prompts: str, role: str, designed: Profile) -> Profile:
         """What a role is told when the answer is a program."""
-        text = PROMPTS.get(prompts, {}).get(role, designed.text)
-        return Profile(text, designed.output_format)
+        own = PROMPTS.get(prompts, {}).get(role, designed)
+        return own if isinstance(own, Profile) else Profile(own, designed.output_format)
 
     def trial(self, problem: Problem, reply: str) -> str:
         """What comes of running the reply's program on the public tests.
@@ -167,7 +194,7 @@ class CodeDomain:
             return "No program was found in the reply."
         suite = Suite.of(problem)
         if not suite.public:
-            return "There are no public tests."
+            return without_tests(found.program)
         findings = judge(suite, found.program, suite.public, self.sandbox, fail_fast=False)
         if broken := [one for one in findings if one.status == "infra_error"]:
             raise InfraError(broken[0].detail)

@@ -9,6 +9,7 @@ from collections import Counter
 # A decimal in ASCII digits; not nan, inf, 4_2 or other scripts' digits, and no integer.
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][+-]?[0-9]{1,4})?\Z")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?\Z")
+_ZERO = re.compile(r"[+-]?(?:0+\.?0*|\.0+)(?:[eE][+-]?[0-9]{1,4})?\Z")
 LONGEST_NUMBER = 400  # characters; a longer token is a text
 
 
@@ -46,10 +47,13 @@ def difference(
         lines, written = _lines(expected), _lines(text)
         if len(lines) != len(written):
             return f"{len(written)} lines instead of {len(lines)}"
-        if Counter(lines) == Counter(written):
-            return ""
-        # Numbers may differ in their last digits: compare in one order of both.
-        pairs = zip(sorted(lines), sorted(written), strict=True)
+        lacking, extra = Counter(lines) - Counter(written), Counter(written) - Counter(lines)
+        # Numbers may differ in their last digits: what is left is compared in one order.
+        pairs = zip(
+            sorted(lacking.elements(), key=_order),
+            sorted(extra.elements(), key=_order),
+            strict=True,
+        )
         same = all(len(one) == len(two) and not _wrong(one, two, tolerance) for one, two in pairs)
         return "" if same else "the lines are not the expected ones in any order"
     tokens, got = expected.split(), text.split()
@@ -61,6 +65,16 @@ def difference(
 
 def _lines(text: str) -> list[tuple[str, ...]]:
     return [tuple(tokens) for line in text.splitlines() if (tokens := line.split())]
+
+
+def _order(line: tuple[str, ...]) -> list[tuple[int, float, str]]:
+    """Sorts lines so that close numbers stand in the same places of two sorted lists."""
+    return [
+        (0, float(token), "")
+        if len(token) <= LONGEST_NUMBER and _NUMBER.match(token)
+        else (1, 0.0, token)
+        for token in line
+    ]
 
 
 def _wrong(
@@ -78,7 +92,7 @@ def _close(right: str, token: str, tolerance: float) -> bool:
         return False
     if not _DECIMAL.match(right):
         # -0.0 and 0.0 are ways to write 0; any other whole number is exact.
-        return right in ("0", "-0", "+0") and float(token) == 0.0
+        return right in ("0", "-0", "+0") and _ZERO.match(token) is not None
     one, other = float(right), float(token)
     if not (math.isfinite(one) and math.isfinite(other)):
         return False

@@ -1,15 +1,21 @@
-"""What roles are told when the answer is a program; by ``Workflow.prompts``, then role."""
+"""What roles are told when the answer is a program; by ``Workflow.prompts``, then role.
+
+A text replaces the role text and leaves the output format as the workflow has it; a profile
+replaces both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from flexmg.agents import Profile
 
 PLANNER = "You are the planner. Say in short steps how the program should work. Do not write it."
 SOLVER = "You are the programmer. Write the program; use the plan if there is one."
 VERIFIER = "You are the verifier. Check the team's program, mend it, and give the final program."
 REFLECTOR = "You are the reviewer. Look for mistakes in the program. Do not write a program."
 
-PROMPTS: Mapping[str, Mapping[str, str]] = {
+PROMPTS: Mapping[str, Mapping[str, str | Profile]] = {
     "single": {"solver": SOLVER},
     "duo": {"planner": PLANNER, "solver": SOLVER},
     "trio": {"planner": PLANNER, "solver": SOLVER, "verifier": VERIFIER},
@@ -37,7 +43,10 @@ PROMPTS: Mapping[str, Mapping[str, str]] = {
     "orch-workers/subtasks": {
         "orchestrator": "You are the orchestrator. Split this program into helper functions, one "
         "for each worker. Do not write them.",
-        "worker": "You are a worker. Write your helper function only.",
+        "worker": Profile(
+            "You are a worker. Write your helper function only.",
+            "End with the function in one ```python block.",
+        ),
         "synthesizer": "You are the synthesizer. Put the workers' functions together and give "
         "the final program.",
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from flexmg.envs.code.extraction import is_valid
 from flexmg.envs.code.judging.findings import Finding
 from flexmg.envs.code.sandbox.limits import ExecutionStatus
 from flexmg.envs.code.suite import Case, Suite
@@ -12,7 +13,9 @@ from flexmg.envs.code.values import decode, shown
 
 LONGEST = 160  # characters of an input or output
 MOST_TESTS = 5  # failed ones that are told in full
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
+LONGEST_REPORT = 1000  # characters; failed tests beyond it are left out
+# Of objects in memory: they differ from run to run.
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 # Without figures: what was measured differs from run to run, and a replay must not.
 _IN_WORDS: dict[ExecutionStatus, str] = {
     "time_limit": "it takes too long",
@@ -33,27 +36,33 @@ def describe(suite: Suite, findings: Sequence[Finding]) -> str:
     """
     passed = sum(one.passed for one in findings)
     lines = [f"Public tests passed: {passed} of {len(findings)}."]
-    told = 0
     for case, finding in zip(suite.public, findings, strict=True):
-        if finding.passed or told == MOST_TESTS:
+        if finding.passed:
             continue
-        told += 1
-        lines.append(_failure(suite, case, finding))
+        line = _failure(suite, case, finding)
+        length = sum(map(len, lines)) + len(lines) + len(line)
+        if len(lines) > MOST_TESTS or length > LONGEST_REPORT:
+            break
+        lines.append(line)
     return "\n".join(lines)
+
+
+def without_tests(program: str) -> str:
+    """A report on a program that there are no public tests for."""
+    valid = "valid Python" if is_valid(program) else "not valid Python"
+    return f"There are no public tests. The program is {valid}."
 
 
 def _failure(suite: Suite, case: Case, finding: Finding) -> str:
     asked, wanted = _case(suite, case)
     line = f"{asked}: "
     if finding.status == "ok":
-        line += (
-            f"expected {wanted}, got {_short(finding.output) or 'nothing'}."
-            if wanted
-            else (f"got {_short(finding.output) or 'something else'}.")
-        )
-        return line
-    why = _ADDRESS.sub("0x...", finding.detail) if finding.status == "runtime_error" else ""
-    return line + _IN_WORDS[finding.status] + (f" ({_short(why)})." if why else ".")
+        got = _short(finding.output)
+        if wanted:
+            return f"{line}expected {wanted}, got {got or 'nothing'}."
+        return f"{line}got {got or 'something else'}."
+    why = _short(finding.detail) if finding.status == "runtime_error" else ""
+    return line + _IN_WORDS[finding.status] + (f" ({why})." if why else ".")
 
 
 def _case(suite: Suite, case: Case) -> tuple[str, str]:
@@ -68,5 +77,5 @@ def _case(suite: Suite, case: Case) -> tuple[str, str]:
 
 
 def _short(text: str) -> str:
-    text = text.strip()
+    text = _ADDRESS.sub("at 0x...", text.strip())
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."

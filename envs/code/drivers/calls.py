@@ -1,9 +1,11 @@
 """Run a program as a module, then call its functions: one line of result per call.
 
-The request is JSON: ``prelude`` (code before the program), ``setup`` (code after it) and
-``calls``, each ``{"entry": name, "args": [...]}`` with encoded arguments or
-``{"expression": source}``. Each result line is ``{"value": encoded}`` or ``{"error": text}``.
-What the results ought to be is not in here.
+The request is JSON: ``prelude`` (code before the program), ``setup`` (code after it), ``entry``
+and ``calls``, each ``{"args": [...]}`` with encoded arguments for the entry function, or
+``{"expression": source}``, or ``{"statement": source}``; source knows the entry function as
+:data:`FUNCTION`. The first line of the result says that the program was loaded; then each call
+has one, ``{"value": encoded}`` or ``{"error": text}``. What the results ought to be is not
+in here.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from .encoding import decode, encode, to_json
 from .script import FILENAME, compile_program
 
 MODULE = "solution"
+FUNCTION = "__candidate__"
+LONGEST_FAILURE = 300  # characters
 
 
 def load(program: bytes, prelude: str, setup: str) -> dict[str, Any]:
@@ -57,29 +61,40 @@ def resolve(namespace: dict[str, Any], entry: str) -> Callable[..., Any]:
 def failure(error: BaseException) -> str:
     """An exception in a few words."""
     try:
-        return f"{type(error).__name__}: {error}"[:300]
+        return f"{type(error).__name__}: {error}"[:LONGEST_FAILURE]
     except Exception:
-        return type(error).__name__[:300]
+        return type(error).__name__[:LONGEST_FAILURE]
 
 
 def main(program: bytes, request: bytes, result: int, channel: int | None) -> None:
     """See the module."""
     asked = json.loads(request)
     # Bound now: what the program replaces later can only change its own answers.
-    write, dumps, run = os.write, to_json, eval
+    write, dumps = os.write, to_json
+    entry = asked["entry"]
+
+    def say(line: str) -> None:
+        rest = memoryview(line.encode() + b"\n")
+        while rest:
+            rest = rest[write(result, rest) :]
+
     namespace = load(program, asked["prelude"], asked["setup"])
+    namespace[FUNCTION] = lambda *args, **kwargs: resolve(namespace, entry)(*args, **kwargs)
+    say("{}")
     for call in asked["calls"]:
         try:
-            if "expression" in call:
-                value = run(compile(call["expression"], "<test>", "eval"), namespace)
-            else:
-                function = resolve(namespace, call["entry"])
-                value = function(*[decode(argument) for argument in call["args"]])
-            line = dumps({"value": encode(value)})
+            line = dumps({"value": encode(_answer(namespace, entry, call))})
         except MemoryError:
             raise
         except Exception as error:
             line = dumps({"error": failure(error)})
-        rest = memoryview(line.encode() + b"\n")
-        while rest:
-            rest = rest[write(result, rest) :]
+        say(line)
+
+
+def _answer(namespace: dict[str, Any], entry: str, call: dict[str, Any]) -> Any:
+    if "expression" in call:
+        return eval(compile(call["expression"], "<test>", "eval", dont_inherit=True), namespace)
+    if "statement" in call:
+        exec(compile(call["statement"], "<test>", "exec", dont_inherit=True), namespace)
+        return None
+    return resolve(namespace, entry)(*[decode(argument) for argument in call["args"]])

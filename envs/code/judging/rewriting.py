@@ -1,282 +1,272 @@
 """Assert tests taken apart: what is evaluated by the candidate, and what is not.
 
 ``assert f(2) == 4`` becomes the expression ``f(2)``, which the candidate's process evaluates, and
-the check ``_0 == 4``, which it never sees. Names that neither Python nor the tests define are
-the candidate's; an expression is its largest part that begins with such a name (a call, an
-attribute, an item).
+the condition ``value == 4``, which it never sees. An expression is the largest part of an
+assert that begins with a name of the candidate's: a call, an attribute, an item. Names that
+the tests give to plain values are put in their places; what they make by the candidate's
+functions (``root = Node(1)``) is made and kept over there.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
-import functools
-import math
-import operator
-from collections.abc import Callable, Mapping
+import copy
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-CANDIDATE = "candidate"
+from .conditions import evaluable, placeholder
+from .names import CANDIDATE, Names, imported
+
+# What a driver calls the candidate's function, and the prefix of what tests keep over there.
+# No program has names like these.
+FUNCTION = "__candidate__"
+_KEPT = "__tests_"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One assert.
+    """One statement of a test.
 
     Args:
-        expressions: source of what the candidate's process evaluates.
-        condition: what must hold of the values, as ``_0``, ``_1`` ... in their order.
+        calls: what the candidate's process is asked, in order: ``{"expression": source}`` or
+            ``{"statement": source}``.
+        condition: what must hold of the values of its expressions; None if nothing.
     """
 
-    expressions: tuple[str, ...]
-    condition: ast.expr
+    calls: tuple[dict[str, str], ...]
+    condition: ast.expr | None = None
 
 
-@functools.lru_cache(maxsize=2048)
-def checks(code: str, entry: str) -> tuple[Check, ...] | None:
+class _TooMuch(Exception):
+    """The test code does more than can be taken apart."""
+
+
+def checks(code: str, entry: str, names: Names) -> tuple[Check, ...] | None:
     """The checks that test code consists of.
 
     Args:
-        code: asserts, or a function ``check(candidate)`` of asserts.
-        entry: what ``candidate`` stands for.
+        code: asserts, or a function ``check(candidate)`` of asserts; plain assignments, and
+            calls of the candidate's, may stand between them.
+        entry: the candidate's function.
+        names: whose names it uses.
 
     Returns:
-        None when it does more than that: loops, variables, helper functions.
+        None when it does more than that (loops, functions of its own, helper functions of the
+        problem), or nothing with the candidate.
     """
+    body = _body(ast.parse(code).body)
+    reader = _Reader(entry, names, body)
     try:
-        body = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError):
+        found = [one for one in map(reader.check, body) if one is not None]
+    except (_TooMuch, RecursionError):
         return None
-    found = []
-    for statement in _asserts(body):
-        if not isinstance(statement, ast.Assert):
-            return None
-        split = _Split(entry)
-        condition = split.visit(statement.test)
-        if not split.expressions or not evaluable(condition):
-            return None
-        found.append(Check(tuple(split.expressions), condition))
-    return tuple(found) or None
+    return tuple(found) if any(one.calls for one in found) else None
 
 
 def check_function(code: str) -> str:
     """The function of the test code that is to be called with the candidate; mostly empty."""
-    try:
-        body = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError):
-        return ""
+    body = ast.parse(code).body
     defined = {one.name for one in body if isinstance(one, ast.FunctionDef)}
-    called = any(isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) for one in body)
-    return "check" if "check" in defined and not called else ""
+    return "check" if "check" in defined and not any(map(_calls_check, body)) else ""
 
 
-def candidate_names(code: str, entry: str) -> list[str]:
-    """The names that test code uses and nobody but the candidate can define, and ``entry``."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-    used, bound = {}, set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(name, ast.Load()):
-                used[name] = None
-            case ast.Name(name):
-                bound.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                bound.add(name)
-            case ast.arg(arg=name):
-                bound.add(name)
-            case ast.alias(name=name, asname=other):
-                bound.add(other or name.partition(".")[0])
-            case ast.ExceptHandler(name=str(name)):
-                bound.add(name)
-    free = [name for name in used if name not in bound and not hasattr(builtins, name)]
-    return list(dict.fromkeys([*free, *([entry] if entry.isidentifier() else [])]))
+def _calls_check(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(ast.Call(func=ast.Name("check"))):
+            return True
+    return False
 
 
-def _asserts(body: list[ast.stmt]) -> list[ast.stmt]:
+def _body(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The statements that matter: docstrings, metadata and ``check``'s shell left out."""
-    rest = []
+    rest: list[ast.stmt] = []
     for statement in body:
         match statement:
-            case ast.Expr(ast.Constant()) | ast.Pass():
-                continue
-            case ast.Import(names=[ast.alias(name="math", asname=None)]):
+            case ast.Expr(ast.Constant() | ast.Name()) | ast.Pass():
                 continue
             case ast.Assign(targets=[ast.Name("METADATA")]):
                 continue
             case ast.FunctionDef(name="check", args=ast.arguments(args=[ast.arg(arg="candidate")])):
-                rest += _asserts(statement.body)
-            case ast.Expr(ast.Call(func=ast.Name("check"))):
+                rest += _body(statement.body)
+            case _ if _calls_check(statement):
                 continue
             case _:
                 rest.append(statement)
     return rest
 
 
-class _Split(ast.NodeTransformer):
-    """Replaces the candidate's expressions by placeholders."""
+class _Reader:
+    """Reads test code statement by statement, and knows what its names stand for by then."""
 
-    def __init__(self, entry: str) -> None:
+    def __init__(self, entry: str, names: Names, body: Sequence[ast.stmt]) -> None:
         self.entry = entry
-        self.expressions: list[str] = []
+        self.theirs = set(names.candidate | names.from_setup | {CANDIDATE})
+        self.helpers = names.helpers
+        self.canonical = dict(names.imported)
+        self.kept: set[str] = set()
+        self.values: dict[str, ast.expr] = {}
+        self.imports: dict[str, str] = {}
+        self.calls: list[dict[str, str]] = []
+        # What a bare call gets it may change, and a test look at afterwards: `sort(numbers)`.
+        self.in_place = {
+            node.id
+            for statement in body
+            if isinstance(statement, ast.Expr)
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name)
+        }
 
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.expr) and _is_candidates(node, self.entry):
-            renamed = _Rename(self.entry).visit(node) if self.entry else node
-            self.expressions.append(ast.unparse(renamed))
-            name = f"_{len(self.expressions) - 1}"
-            return ast.copy_location(ast.Name(name, ast.Load()), node)
-        return super().generic_visit(node)
+    def check(self, statement: ast.stmt) -> Check | None:
+        """What a statement asks of the candidate and of the values."""
+        self.calls = []
+        condition = None
+        match statement:
+            case ast.Assert(test):
+                condition = self.truth(test)
+                if not evaluable(condition):
+                    raise _TooMuch
+            case ast.Import() | ast.ImportFrom():
+                self.take_import(statement)
+                return None
+            case ast.Assign([ast.Name(name)], value) if not self.is_theirs(value):
+                return self.take_value(name, value)
+            case ast.Assign(targets, value) if self.is_theirs(value) or all(
+                map(self.is_theirs, targets)
+            ):
+                source = self.there(value)
+                for target in targets:
+                    self.take_target(target)
+                left = " = ".join(self.there(target) for target in targets)
+                self.calls.append({"statement": f"{left} = {source}"})
+            case ast.Expr(value) if self.is_theirs(value):
+                self.calls.append({"statement": self.there(value)})
+            case _:
+                raise _TooMuch
+        return Check(tuple(self.calls), condition)
+
+    # -- names ------------------------------------------------------------------------
+
+    def is_theirs(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Name(name):
+                return name in self.kept or (name in self.theirs and name not in self.values)
+            case ast.Call(func=inner) | ast.Attribute(value=inner) | ast.Subscript(value=inner):
+                return self.is_theirs(inner)
+        return False
+
+    def take_import(self, statement: ast.Import | ast.ImportFrom) -> None:
+        for name, (source, canonical) in imported(statement).items():
+            if canonical.partition(".")[0] not in sys.stdlib_module_names:
+                raise _TooMuch
+            self.imports[name] = f"{source} as {_KEPT}{name}"
+            self.canonical[name] = canonical
+
+    def take_value(self, name: str, value: ast.expr) -> Check | None:
+        plain = self.here(value)
+        if self.calls or not evaluable(plain):
+            raise _TooMuch
+        self.kept.discard(name)
+        self.values[name] = plain
+        if name not in self.in_place:
+            return None
+        self.take_target(ast.Name(name, ast.Store()))
+        return Check(({"statement": f"{_KEPT}{name} = {ast.unparse(plain)}"},))
+
+    def take_target(self, target: ast.expr) -> None:
+        match target:
+            case ast.Name(name):
+                self.values.pop(name, None)
+                self.kept.add(name)
+            case ast.Tuple(parts):
+                for part in parts:
+                    self.take_target(part)
+            case _ if not self.is_theirs(target):
+                raise _TooMuch
+
+    # -- the two sides ----------------------------------------------------------------
+
+    def there(self, node: ast.expr) -> str:
+        """Source for the candidate's process. The node is used up."""
+        inner = {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+        if not isinstance(getattr(node, "ctx", None), ast.Store):
+            inner |= {
+                one.id
+                for one in ast.walk(node)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            }
+        if inner & {*self.kept, *self.values, *self.imports, self.entry, CANDIDATE}:
+            raise _TooMuch
+        return ast.unparse(_Renaming(self).visit(node))
+
+    def renamed(self, node: ast.Name) -> ast.expr:
+        name = node.id
+        if name in self.kept:
+            return ast.Name(_KEPT + name, node.ctx)
+        if name in self.values:
+            return copy.deepcopy(self.values[name])
+        if name in self.imports:
+            call = {"statement": self.imports[name]}
+            if call not in self.calls:
+                self.calls.append(call)
+            return ast.Name(_KEPT + name, node.ctx)
+        return ast.Name(FUNCTION, node.ctx) if name in (self.entry, CANDIDATE) else node
+
+    def here(self, node: ast.expr) -> ast.expr:
+        """What is left of an expression when the candidate's parts are placeholders.
+
+        The node is used up.
+        """
+        if self.is_theirs(node):
+            return self.asked(self.there(node))
+        return _Splitting(self).visit(node)
+
+    def truth(self, node: ast.expr) -> ast.expr:
+        """The same where only the truth of a value counts: that of any object can be sent."""
+        if self.is_theirs(node):
+            return self.asked(f"not not ({self.there(node)})")
+        match node:
+            case ast.UnaryOp(ast.Not() as operation, operand):
+                return ast.UnaryOp(operation, self.truth(operand))
+            case ast.BoolOp(operation, parts):
+                return ast.BoolOp(operation, [self.truth(part) for part in parts])
+        return self.here(node)
+
+    def asked(self, source: str) -> ast.expr:
+        number = sum("expression" in call for call in self.calls)
+        self.calls.append({"expression": source})
+        return ast.Name(placeholder(number), ast.Load())
+
+    def meaning(self, node: ast.Name) -> ast.expr:
+        if node.id in self.values:
+            return copy.deepcopy(self.values[node.id])
+        if node.id in self.canonical:
+            return ast.parse(self.canonical[node.id], mode="eval").body
+        if node.id in self.helpers:
+            raise _TooMuch
+        return node
 
 
-class _Rename(ast.NodeTransformer):
-    def __init__(self, entry: str) -> None:
-        self.entry = entry
+class _Renaming(ast.NodeTransformer):
+    """Gives names the meaning that they have in the candidate's process."""
+
+    def __init__(self, reader: _Reader) -> None:
+        self.reader = reader
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id != CANDIDATE:
-            return node
-        return ast.copy_location(ast.parse(self.entry, mode="eval").body, node)
+        return self.reader.renamed(node)
 
 
-def _is_candidates(node: ast.expr, entry: str) -> bool:
-    match node:
-        case ast.Name(name):
-            # A program may define a `sum` of its own.
-            return name == entry or not (hasattr(builtins, name) or name == "math")
-        case ast.Call(func=inner) | ast.Attribute(value=inner) | ast.Subscript(value=inner):
-            return _is_candidates(inner, entry)
-    return False
+class _Splitting(ast.NodeTransformer):
+    """Puts placeholders for the candidate's parts, and gives other names their meaning."""
 
+    def __init__(self, reader: _Reader) -> None:
+        self.reader = reader
 
-# -- what is evaluated outside -----------------------------------------------------------
-_COMPARE: Mapping[type, Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda one, other: one in other,
-    ast.NotIn: lambda one, other: one not in other,
-    # Only None, True and False have an identity that survives the way out of a process.
-    ast.Is: lambda one, other: type(one) is type(other) and one == other,
-    ast.IsNot: lambda one, other: not (type(one) is type(other) and one == other),
-}
-_ARITHMETIC: Mapping[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
-_UNARY: Mapping[type, Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Not: operator.not_,
-}
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "abs": abs,
-    "all": all,
-    "any": any,
-    "bool": bool,
-    "len": len,
-    "list": list,
-    "max": max,
-    "min": min,
-    "round": round,
-    "set": set,
-    "sorted": sorted,
-    "sum": sum,
-    "tuple": tuple,
-    "math.isclose": math.isclose,
-}
-_NUMBERS = (int, float, complex)
-
-
-def evaluable(node: ast.expr) -> bool:
-    """Whether :func:`evaluate` knows every part of an expression."""
-    match node:
-        case ast.Constant() | ast.Name():
-            return True
-        case ast.List(parts) | ast.Tuple(parts) | ast.Set(parts) | ast.BoolOp(values=parts):
-            return all(map(evaluable, parts))
-        case ast.Dict(keys, values):
-            return None not in keys and all(evaluable(one) for one in (*keys, *values) if one)
-        case ast.UnaryOp(operation, operand):
-            return type(operation) in _UNARY and evaluable(operand)
-        case ast.BinOp(left, operation, right):
-            return type(operation) in _ARITHMETIC and evaluable(left) and evaluable(right)
-        case ast.Compare(left, operations, right):
-            return all(type(one) in _COMPARE for one in operations) and all(
-                map(evaluable, (left, *right))
-            )
-        case ast.Call(func, parts, keywords):
-            return (
-                ast.unparse(func) in _FUNCTIONS
-                and all(map(evaluable, parts))
-                and all(one.arg in ("rel_tol", "abs_tol") for one in keywords)
-                and all(evaluable(one.value) for one in keywords)
-            )
-    return False
-
-
-def evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
-    """An expression over builtin values; costs no more than in proportion to their size.
-
-    Args:
-        node: :func:`evaluable`.
-        values: of the placeholders.
-
-    Raises:
-        Exception: whatever the operation raises on such values.
-    """
-    match node:
-        case ast.Constant(value):
-            return value
-        case ast.Name(name):
-            return values[name]
-        case ast.List(parts):
-            return [evaluate(one, values) for one in parts]
-        case ast.Tuple(parts):
-            return tuple(evaluate(one, values) for one in parts)
-        case ast.Set(parts):
-            return {evaluate(one, values) for one in parts}
-        case ast.Dict(keys, parts):
-            return {
-                evaluate(key, values): evaluate(one, values)
-                for key, one in zip(keys, parts, strict=True)
-                if key is not None
-            }
-        case ast.BoolOp(operation, parts):
-            wanted = isinstance(operation, ast.Or)
-            result: Any = not wanted
-            for one in parts:
-                result = evaluate(one, values)
-                if bool(result) is wanted:
-                    break
-            return result
-        case ast.UnaryOp(operation, operand):
-            return _UNARY[type(operation)](evaluate(operand, values))
-        case ast.BinOp(left, operation, right):
-            one, other = evaluate(left, values), evaluate(right, values)
-            if isinstance(operation, ast.Mult) and not (
-                isinstance(one, _NUMBERS) and isinstance(other, _NUMBERS)
-            ):
-                raise TypeError("only numbers are multiplied")
-            return _ARITHMETIC[type(operation)](one, other)
-        case ast.Compare(left, operations, rights):
-            one = evaluate(left, values)
-            for operation, right in zip(operations, rights, strict=True):
-                other = evaluate(right, values)
-                if not _COMPARE[type(operation)](one, other):
-                    return False
-                one = other
-            return True
-        case ast.Call(func, parts, keywords):
-            arguments = [evaluate(one, values) for one in parts]
-            named = {str(one.arg): evaluate(one.value, values) for one in keywords}
-            return _FUNCTIONS[ast.unparse(func)](*arguments, **named)
-    raise TypeError(f"{ast.unparse(node)} is not evaluated here")
+    def generic_visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.expr) and self.reader.is_theirs(node):
+            return self.reader.here(node)
+        if isinstance(node, ast.Name):
+            return self.reader.meaning(node)
+        return super().generic_visit(node)

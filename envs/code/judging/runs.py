@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from flexmg.envs.code.sandbox import Execution, Job, Pool
+from flexmg.envs.code.sandbox import Execution, Job, Limits, Pool
 from flexmg.envs.code.sandbox.pool import Purpose
 
 PoolOf = Callable[[Purpose], Pool]
 # A run that waited so many times as long as it worked had neighbours, which cost CPU time, too:
 # caches and cores are shared.
 CROWDED = 1.5
-_alone = threading.Lock()
+ALONE = threading.Lock()
 
 
 def run_cases(
@@ -40,14 +40,15 @@ def run_cases(
 
 def once_more(pool: Pool, job: Job, execution: Execution) -> Execution:
     """A run that ended near a limit on time, again and alone; any other as it is."""
-    if not _is_near(job, execution):
+    if not is_near_a_limit(execution, job.limits):
         return execution
-    with _alone:
+    with ALONE:
         return pool.run(job)
 
 
-def _is_near(job: Job, execution: Execution) -> bool:
+def is_near_a_limit(execution: Execution, limits: Limits) -> bool:
+    """Whether a run might have ended otherwise had it been alone."""
     if execution.status == "idle_limit":
         # Asleep on purpose, or kept from a processor: only a program that worked deserves it.
-        return execution.cpu_s > 0.1 * job.limits.cpu_s
+        return execution.cpu_s > 0.1 * limits.cpu_s
     return execution.status == "time_limit" and execution.wall_s > CROWDED * execution.cpu_s

@@ -50,8 +50,9 @@ def _finding(suite: Suite, case: Case, execution: Execution, pool_of: PoolOf) ->
         passed, detail = accepted(
             suite.checker, case.input, execution.stdout, str(case.output), pool_of("referees")
         )
-        status = "infra_error" if passed is None else "ok"
-        return Finding(bool(passed), status, detail, output)
+        if passed is None:
+            return Finding(False, "infra_error", detail, output)
+        return Finding(passed, "ok", detail, output)
     wrong = difference(
         str(case.output),
         execution.stdout,

@@ -1,4 +1,9 @@
-"""Everything that confines a child, in the order in which it has to be done."""
+"""Everything that confines a child, in the order in which it has to be done.
+
+What is the same for every child the zygote takes upon itself, once, and its children inherit
+it: namespaces, fixed limits, Landlock, the loss of capabilities. What a zygote cannot do
+without (fork, to begin with) its children lose by themselves.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from .seccomp import Filter
 
 
 class Confinement:
-    """Prepared once by a zygote, applied by each of its children.
+    """Confines the calling zygote as far as it can be, then each of its children for good.
 
     Args:
         isolation: ``"strict"``; or ``"unsafe"``: limits only, no confinement.
@@ -30,20 +35,20 @@ class Confinement:
         self.strict = isolation == "strict"
         self.uid: int | None = None
         self.namespaces: tuple[str, ...] = ()
-        self._ruleset: Ruleset | None = None
         self._filter: Filter | None = None
+        privileges.fix_limits()
         if not self.strict:
             return
         self.namespaces = privileges.enter_namespaces()
         if os.geteuid() == 0 and privileges.can_read_as(uid, [os.__file__]):
             self.uid = uid
-        self._ruleset = Ruleset() if files == "landlock" else None
+        else:
+            privileges.drop_capabilities()
         self._filter = Filter()
-
-    @property
-    def descriptors(self) -> tuple[int, ...]:
-        """Files that must stay open until :meth:`apply` has been called."""
-        return () if self._ruleset is None else (self._ruleset.descriptor,)
+        if files == "landlock":
+            ruleset = Ruleset()
+            ruleset.restrict()
+            ruleset.close()
 
     def apply(self, *, address_space: int, cpu_s: int, output: int) -> None:
         """Confine the calling process for good; the arguments are those of ``set_limits``.
@@ -52,17 +57,11 @@ class Confinement:
             OSError: the kernel refuses; nothing of the program has run.
         """
         privileges.set_limits(address_space=address_space, cpu_s=cpu_s, output=output)
-        if not self.strict:
-            privileges.end_with_parent()
-            return
         if self.uid is not None:
             privileges.become(self.uid)
-        privileges.drop_capabilities()
-        privileges.hide_memory()
+            privileges.drop_capabilities()
+            privileges.hide_memory()
         # A change of uid clears it: so not before.
         privileges.end_with_parent()
-        if self._ruleset is not None:
-            self._ruleset.restrict()
-            self._ruleset.close()
         if self._filter is not None:
             self._filter.install(os.getpid())

@@ -8,7 +8,7 @@ import os
 import resource
 import signal
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 STACK_BYTES = 64 << 20
 # Beyond the ranges that distributions hand out; one per worker slot.
@@ -28,24 +28,38 @@ NAMESPACES = {
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def fix_limits() -> None:
+    """Set the limits that are the same for every program; children inherit them."""
+    _limit(
+        {
+            resource.RLIMIT_NOFILE: 64,
+            resource.RLIMIT_CORE: 0,
+            resource.RLIMIT_MEMLOCK: 0,
+            resource.RLIMIT_MSGQUEUE: 0,
+            resource.RLIMIT_SIGPENDING: 256,
+        }
+    )
+
+
 def set_limits(*, address_space: int, cpu_s: int, output: int) -> None:
-    """Set the calling process's limits, hard ones too, so that nothing can raise them again.
+    """Set a program's own limits.
 
     Args:
         address_space: bytes.
         cpu_s: whole CPU seconds, a backstop to the supervisor's clock.
         output: the most bytes of any file it writes.
     """
-    wanted = {
-        resource.RLIMIT_AS: address_space,
-        resource.RLIMIT_CPU: cpu_s,
-        resource.RLIMIT_FSIZE: output,
-        resource.RLIMIT_NOFILE: 64,
-        resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_MEMLOCK: 0,
-        resource.RLIMIT_MSGQUEUE: 0,
-        resource.RLIMIT_SIGPENDING: 256,
-    }
+    _limit(
+        {
+            resource.RLIMIT_AS: address_space,
+            resource.RLIMIT_CPU: cpu_s,
+            resource.RLIMIT_FSIZE: output,
+        }
+    )
+
+
+def _limit(wanted: Mapping[int, int]) -> None:
+    """Set limits of the calling process, hard ones too, so that nothing can raise them again."""
     for limit, value in wanted.items():
         _, hard = resource.getrlimit(limit)
         if hard != resource.RLIM_INFINITY:

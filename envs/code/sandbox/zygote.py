@@ -92,6 +92,7 @@ class Zygote:
         control: the socket that requests come from.
         confinement: applied by each child.
         drivers: by name.
+        address_space: bytes that a child has before it runs anything.
     """
 
     def __init__(
@@ -99,11 +100,12 @@ class Zygote:
         control: socket.socket,
         confinement: Confinement,
         drivers: Mapping[str, types.ModuleType],
+        address_space: int,
     ) -> None:
         self.control = control
         self.confinement = confinement
         self.drivers = drivers
-        self.address_space = address_space()
+        self.address_space = address_space
 
     def serve(self) -> None:
         """Answer requests until the other side hangs up."""
@@ -160,9 +162,7 @@ class Zygote:
                 os.setsid()
                 for number, descriptor in enumerate((stdin, stdout, stderr)):
                     os.dup2(descriptor, number)
-                close_all_but(
-                    {0, 1, 2, source, result, status, *channel, *self.confinement.descriptors}
-                )
+                close_all_but({0, 1, 2, source, result, status, *channel})
                 self.confinement.apply(
                     address_space=self.address_space + request.memory,
                     cpu_s=min(math.ceil(request.cpu_s * request.calls) + 1, LONGEST_CPU_S),
@@ -255,8 +255,10 @@ def main(arguments: list[str]) -> None:
     threading.stack_size(THREAD_STACK_BYTES)
     loaded = load_drivers(Path(drivers))
     interpreter.prepare()
-    confinement = Confinement(isolation, files, int(uid))
-    zygote = Zygote(socket.socket(fileno=int(descriptor)), confinement, loaded)
+    control = socket.socket(fileno=int(descriptor))
+    # Asked while files can still be read.
+    bare = address_space()
+    zygote = Zygote(control, Confinement(isolation, files, int(uid)), loaded, bare)
     # Its children have its uid where they cannot take another: none may look into it.
     privileges.hide_memory()
     privileges.reset_signals()
