@@ -116,6 +116,9 @@ class Slot:
         return judged(protocol.Reply.unpack(data), job, texts, overflown)
 
     def _started(self) -> socket.socket:
+        if self._process is not None and self._process.poll() is not None:
+            # It died while it had nothing to do: no run is lost by that.
+            self.stop()
         if self._control is not None:
             return self._control
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -96,9 +96,7 @@ def test_it_is_our_failure(suite, program, score):
     assert verdict.status == "infra_error" and verdict.detail
 
 
-# A dialogue of two sandboxes is not among them: its runs share a socket and are never repeated, so
-# each zygote that died while it was idle costs one verdict more.
-@pytest.mark.parametrize("kind", ["stdin", "checker", "calls", "asserts"])
+@pytest.mark.parametrize("kind", SUITES)
 def test_the_next_verdict_is_right_again(kind):
     suite, program = SUITES[kind]
     with breaking():
