@@ -280,7 +280,9 @@ def overlap(
 ) -> list[tuple[str, str]]:
     """Pairs (id in ``a``, id in ``b``) of problems with the same content, in the order of ``b``.
 
-    Same content means an equal :func:`overlap_key`, which plain equality implies.
+    Same content means an equal :func:`overlap_key`, which plain equality implies. A statement
+    that has more in it than the task (a test, code to begin with) is compared without that:
+    the payload then carries the task alone, as ``"task"``.
 
     Args:
         a: one source, for instance what is trained on.
@@ -301,7 +303,8 @@ def overlap(
 
 
 def _overlap_hash(problem: Problem) -> bytes:
-    return hashlib.sha256(overlap_key(problem.statement).encode()).digest()
+    task = problem.payload.get("task", problem.statement)
+    return hashlib.sha256(overlap_key(str(task)).encode()).digest()
 
 
 def check_disjoint(a: ProblemSource, b: ProblemSource, *, limit: int | None = None) -> None:

@@ -43,6 +43,8 @@ def data_of(row: Row, name: str) -> Any:
     value = row.get(name)
     if value is None:
         raise RowError("is missing", name)
+    if isinstance(value, str) and not value.strip():
+        raise RowError("is empty: no program could be judged by it", name)
     return parsed(value, name) if isinstance(value, str) else value
 
 
@@ -50,7 +52,7 @@ def parsed(text: str, name: str = "tests") -> Any:
     """JSON, or a Python literal; raises ``RowError`` for anything else."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     try:
         return ast.literal_eval(text)
@@ -63,7 +65,7 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, Mapping) else {}
 
@@ -105,7 +107,7 @@ def first_of(value: Any) -> str:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     if isinstance(value, list) and value:
         value = value[0]

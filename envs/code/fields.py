@@ -6,12 +6,13 @@ A new data set with fields of its own is one entry in :data:`MAPPINGS`.
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flexmg.envs.code import livecodebench
+from flexmg.envs.code import codeforces, livecodebench
 from flexmg.envs.code.cells import (
     data_of,
     first_of,
@@ -21,8 +22,8 @@ from flexmg.envs.code.cells import (
     text_of,
     texts_of,
 )
-from flexmg.envs.code.flags import flags_of
-from flexmg.envs.code.functions import LIMITS, function_suite
+from flexmg.envs.code.functions import asks_for, function_name, function_suite
+from flexmg.envs.code.programs import LIMITS, limits_of, program_suite
 from flexmg.envs.code.suite import Case, Suite
 from flexmg.envs.rows import Row, RowError
 from flexmg.envs.sources import ParsedRow
@@ -31,6 +32,7 @@ from flexmg.errors import InvalidArgument
 NO_REFERENCE = "tests"
 # The docstring of HumanEval/47 calls 15.0 the median of six numbers whose median is 8.0.
 WRONG_EXAMPLES = ("HumanEval/47",)
+CODECONTESTS_PYTHON3 = 3  # among its numbers of languages
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +53,39 @@ class RowKind:
 
 
 def problem_row(
-    statement: str, suite: Suite, *, id: Any = None, reference: str = "", level: Any = None
+    statement: str, suite: Suite, *, id: Any = None, reference: str = "", task: str = ""
 ) -> ParsedRow:
     """A problem with its tests.
 
+    Args:
+        statement: what agents read.
+        suite: the tests.
+        id: the row's own identifier, or None.
+        reference: a right program, if one is known.
+        task: the statement without what was added to it, for comparisons with other sources.
+
     Raises:
-        RowError: no statement, or no test.
+        RowError: no statement, no test, or a text that is none.
     """
-    if not statement.strip():
-        raise RowError("the row states no problem")
     if not suite.cases:
         raise RowError("the row has no test: no program could be judged by it")
+    if not statement.strip():
+        raise RowError("the row states no problem")
     payload: dict[str, Any] = {"tests": suite.payload()}
     if reference:
         payload["reference"] = reference
+    if task and task != statement:
+        payload["task"] = task
+    try:
+        json.dumps([statement, payload], ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError as error:
+        raise RowError("the row holds half of a surrogate pair, which is no character") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RowError(f"the row holds data that JSON has no word for ({error})") from error
     return ParsedRow(
         statement=statement.strip(),
         gold=reference or NO_REFERENCE,
         id=None if id is None else str(id),
-        level=level if isinstance(level, int) and not isinstance(level, bool) else None,
         payload=payload,
     )
 
@@ -88,11 +104,10 @@ def _mbpp(row: Row) -> ParsedRow:
         setup=setup,
         limits=LIMITS,
     )
-    text = text_of(row, "text" if "text" in row else "prompt")
-    statement = (
-        f"{text.strip()}\nYour program should pass this test:\n{asserts[0]}" if asserts else ""
-    )
-    return problem_row(statement, suite, id=f"mbpp-{row['task_id']}", reference=program)
+    task = text_of(row, "text" if "text" in row else "prompt").strip()
+    shown = f"\nYour program should pass this test:\n{asserts[0]}" if task and asserts else ""
+    id = None if row.get("task_id") is None else f"mbpp-{row['task_id']}"
+    return problem_row(task + shown, suite, id=id, reference=program, task=task)
 
 
 def _humaneval(row: Row) -> ParsedRow:
@@ -115,41 +130,9 @@ def _humaneval(row: Row) -> ParsedRow:
     return problem_row(statement, suite, id=id, reference=program)
 
 
-def _contest(row: Row) -> ParsedRow:
-    """``problem`` and ``tests``: lists of input and output, or two lists, perhaps as text."""
-    statement = text_of(row, "problem")
-    tests = data_of(row, "tests")
-    pairs = pairs_of(tests)
-    suite = Suite(
-        "stdin",
-        hidden=tuple(Case(one, other) for one, other in pairs),
-        flags=flags_of(statement),
-        limits=LIMITS,
-    )
-    return problem_row(statement, suite, id=row.get("id"), reference=first_of(row.get("solutions")))
-
-
 def _deepcoder(row: Row) -> ParsedRow:
-    """DeepCoder: ``tests`` as JSON, of stdin, or of function calls with a name in them."""
-    statement = text_of(row, "problem")
-    tests = data_of(row, "tests")
-    metadata = mapping_of(row.get("metadata"))
-    name = metadata.get("func_name") or (isinstance(tests, Mapping) and tests.get("fn_name"))
-    if not name and isinstance(tests, Sequence):
-        name = next(
-            (
-                one["metadata"]["func_name"]
-                for one in tests
-                if isinstance(one, Mapping) and mapping_of(one.get("metadata")).get("func_name")
-            ),
-            "",
-        )
-    if isinstance(name, str) and name:
-        starter = str(row.get("starter_code") or "")
-        suite = function_suite(name, tests, starter, testtype_lines=isinstance(tests, list))
-        text = f"{statement}\n\n{starter}".strip() if starter else f"{statement}\n\nWrite {name}."
-        return problem_row(text, suite, reference=first_of(row.get("solutions")))
-    return _contest(row)
+    """``problem`` and ``tests``, perhaps as text: of whole programs, or of a function."""
+    return _with_tests(row, text_of(row, "problem"), data_of(row, "tests"), row.get("id"))
 
 
 def _apps(row: Row) -> ParsedRow:
@@ -157,64 +140,69 @@ def _apps(row: Row) -> ParsedRow:
     statement, tests = text_of(row, "question"), data_of(row, "input_output")
     if not isinstance(tests, Mapping):
         raise RowError("is not an object with inputs and outputs", "input_output")
-    starter = str(row.get("starter_code") or "")
-    name = tests.get("fn_name")
+    return _with_tests(row, statement, tests, row.get("problem_id", row.get("id")))
+
+
+def _with_tests(row: Row, statement: str, tests: Any, id: Any) -> ParsedRow:
     reference = first_of(row.get("solutions"))
-    identity = row.get("problem_id", row.get("id"))
-    if isinstance(name, str) and name:
-        suite = function_suite(name, tests, starter, testtype_lines=False)
-        text = f"{statement}\n\n{starter}" if starter else f"{statement}\n\nWrite {name}."
-        return problem_row(text, suite, id=identity, reference=reference)
-    suite = Suite(
-        "stdin",
-        hidden=tuple(Case(one, other) for one, other in pairs_of(tests)),
-        flags=flags_of(statement),
-        limits=LIMITS,
+    name = function_name(row, tests)
+    if not name:
+        suite = program_suite(statement, hidden=pairs_of(tests))
+        return problem_row(statement, suite, id=id, reference=reference)
+    starter = str(row.get("starter_code") or "")
+    # LiveCodeBench's tests keep their calls as texts; APPS', TACO's and PrimeIntellect's do not.
+    texts = isinstance(tests, list) and not any(
+        isinstance(one, Mapping) and "fn_name" in one for one in tests
     )
-    return problem_row(statement, suite, id=identity, reference=reference)
+    suite = function_suite(name, starter, statement, hidden=tests, texts=texts)
+    text = asks_for(statement, starter, name)
+    return problem_row(text, suite, id=id, reference=reference, task=statement)
 
 
 def _codecontests(row: Row) -> ParsedRow:
     """CodeContests: public, private and generated tests, each two lists."""
     statement = text_of(row, "description")
-    public = pairs_of(data_of(row, "public_tests"))
+    for name in ("input_file", "output_file"):
+        if row.get(name):
+            raise RowError("asks for files instead of standard input and output", name)
     hidden = [
         pair
         for name in ("private_tests", "generated_tests")
         if row.get(name) is not None
         for pair in pairs_of(data_of(row, name))
     ]
-    suite = Suite(
-        "stdin",
-        public=tuple(Case(one, other) for one, other in public),
-        hidden=tuple(Case(one, other) for one, other in hidden),
-        flags=flags_of(statement),
-        limits=LIMITS,
+    suite = program_suite(
+        statement,
+        public=pairs_of(data_of(row, "public_tests")),
+        hidden=hidden,
+        limits=limits_of(mapping_of(row.get("time_limit")).get("seconds")),
     )
-    return problem_row(statement, suite, id=row.get("name"))
+    reference = _python_solution(mapping_of(row.get("solutions")))
+    return problem_row(statement, suite, id=row.get("name"), reference=reference)
+
+
+def _python_solution(solutions: Mapping[str, Any]) -> str:
+    """The first of CodeContests' solutions that is in Python 3."""
+    languages, programs = solutions.get("language"), solutions.get("solution")
+    if not isinstance(languages, list) or not isinstance(programs, list):
+        return ""
+    for language, program in zip(languages, programs, strict=False):
+        if language == CODECONTESTS_PYTHON3 and isinstance(program, str):
+            return program
+    return ""
 
 
 def _codeforces(row: Row) -> ParsedRow:
-    """open-r1/codeforces: parts of a statement, ``official_tests``, perhaps examples."""
-    parts = [row.get("description"), row.get("input_format"), row.get("output_format")]
-    statement = "\n\n".join(str(part) for part in parts if part)
-    public = pairs_of(row.get("examples") or [])
-    hidden = pairs_of(data_of(row, "official_tests"))
-    suite = Suite(
-        "stdin",
-        public=tuple(Case(one, other) for one, other in public),
-        hidden=tuple(Case(one, other) for one, other in hidden if (one, other) not in public),
-        flags=flags_of(statement),
-        limits=LIMITS,
-    )
-    return problem_row(statement, suite, id=row.get("id"))
+    statement = codeforces.statement_of(row)
+    return problem_row(statement, codeforces.suite_of(row, statement), id=row.get("id"))
 
 
 def _livecodebench(row: Row) -> ParsedRow:
     statement = text_of(row, "question_content")
     starter = str(row.get("starter_code") or "")
-    text = f"{statement}\n\n{starter}" if starter else statement
-    return problem_row(text, livecodebench.suite_of(row), id=row.get("question_id"))
+    text = f"{statement}\n\n{starter}" if starter.strip() else statement
+    id = f"livecodebench-{row['question_id']}" if row.get("question_id") else None
+    return problem_row(text, livecodebench.suite_of(row), id=id, task=statement)
 
 
 # The order is the order of recognition: the more telling fields come first.

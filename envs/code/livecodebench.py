@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 import json
-import pickle
+import pickletools
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from flexmg.envs.code.cells import data_of, list_of, mapping_of, pairs_of, text_of
-from flexmg.envs.code.flags import flags_of
-from flexmg.envs.code.functions import LIMITS, function_suite
-from flexmg.envs.code.suite import Case, Suite
+from flexmg.envs.code.functions import function_suite
+from flexmg.envs.code.programs import program_suite
+from flexmg.envs.code.suite import Suite
 from flexmg.envs.rows import Row, RowError
 
 LARGEST_UNPACKED = 256 << 20  # bytes of private tests
+# The opcodes that pickle one text, under any protocol.
+_TEXTS = ("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8")
+_AROUND = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
 
 
 def suite_of(row: Row) -> Suite:
@@ -26,63 +28,60 @@ def suite_of(row: Row) -> Suite:
     Raises:
         RowError: they cannot be read.
     """
-    starter = str(row.get("starter_code") or "")
-    public = data_of(row, "public_test_cases")
+    statement = text_of(row, "question_content")
+    public = list_of(data_of(row, "public_test_cases"), "public_test_cases")
     packed = row.get("private_test_cases")
     hidden = unpack(packed) if isinstance(packed, str) and packed else []
     name = mapping_of(row.get("metadata")).get("func_name")
-    both = [one for one in (*public, *hidden) if isinstance(one, Mapping)]
-    if isinstance(name, str) and name and all(one.get("testtype") != "stdin" for one in both):
-        one = function_suite(name, public, starter, testtype_lines=True)
-        other = function_suite(name, hidden, starter, testtype_lines=True)
-        return Suite(
-            "calls",
-            public=one.hidden,
-            hidden=other.hidden,
-            entry=one.entry,
-            prelude=one.prelude,
-            exact=False,
-            limits=LIMITS,
-        )
-    return Suite(
-        "stdin",
-        public=tuple(Case(a, b) for a, b in pairs_of(public)),
-        hidden=tuple(Case(a, b) for a, b in pairs_of(hidden)),
-        flags=flags_of(text_of(row, "question_content")),
-        limits=LIMITS,
-    )
-
-
-class _NoGlobals(pickle.Unpickler):
-    """Reads texts, numbers, lists and dicts, and nothing that has a name."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+    cases = [one for one in (*public, *hidden) if isinstance(one, Mapping)]
+    if isinstance(name, str) and name and all(one.get("testtype") != "stdin" for one in cases):
+        starter = str(row.get("starter_code") or "")
+        return function_suite(name, starter, statement, public=public, hidden=hidden, texts=True)
+    return program_suite(statement, public=pairs_of(public), hidden=pairs_of(hidden))
 
 
 def unpack(packed: str) -> list[Any]:
     """LiveCodeBench's private tests: JSON, or base64 of zlib of pickle of JSON.
 
     Raises:
-        RowError: they are neither, unpack to more than is sensible, or ask for code.
+        RowError: they are neither, unpack to more than is sensible, or hold more than a text.
     """
     field = "private_test_cases"
     try:
         return list_of(json.loads(packed), field)
-    except ValueError:
-        pass
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, RowError):
+            raise
     try:
         raw = base64.b64decode(packed, validate=True)
         engine = zlib.decompressobj()
         data = engine.decompress(raw, LARGEST_UNPACKED)
         if engine.unconsumed_tail:
             raise RowError(f"unpacks to more than {LARGEST_UNPACKED >> 20} MiB", field)
-        text = _NoGlobals(io.BytesIO(data)).load()
-        return list_of(json.loads(text) if isinstance(text, str | bytes) else text, field)
-    except (
-        binascii.Error, zlib.error, pickle.UnpicklingError, ValueError, EOFError, IndexError,
-        KeyError, AttributeError, TypeError, RecursionError,
-    ) as error:  # fmt: skip
+        if not engine.eof:
+            raise RowError("is cut off: its compressed data have no end", field)
+        return list_of(json.loads(_pickled_text(data)), field)
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         if isinstance(error, RowError):
             raise
         raise RowError(f"cannot be unpacked ({type(error).__name__}: {error})", field) from error
+
+
+def _pickled_text(pickled: bytes) -> str:
+    """The text in a pickle of one text.
+
+    Its opcodes are only listed. An unpickler would obey them, and even one that looks no name
+    up can be told to fill all memory.
+
+    Raises:
+        ValueError: it is no pickle, or one of something else.
+    """
+    texts: list[str] = []
+    for opcode, argument, _ in pickletools.genops(pickled):
+        if opcode.name in _TEXTS:
+            texts.append(str(argument))
+        elif opcode.name not in _AROUND:
+            raise ValueError(f"the pickle holds more than a text: {opcode.name}")
+    if len(texts) != 1:
+        raise ValueError(f"the pickle holds {len(texts)} texts instead of one")
+    return texts[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ _PLAIN: Mapping[str, PublicDataSet] = {
         "fbe3f6e903ee854eec2e69e9d96d0306cde59baf",
         {"train": "train", "test": "test"},
         "codeforces",
-        "CC BY 4.0 (the collection); statements (c) Codeforces",
+        "CC BY 4.0 by its tag, ODC-By by its card; statements (c) Codeforces",
+        configuration="verifiable",
     ),
     "codecontests": PublicDataSet(
         "deepmind/code_contests",
@@ -56,36 +58,30 @@ _PLAIN: Mapping[str, PublicDataSet] = {
         "CC BY 4.0",
     ),
 }
-DEEPCODER = ("primeintellect", "taco", "lcbv5", "codeforces")
-# The raw files that the releases of LiveCodeBench add, one after the other.
+# Its configurations, and the splits that each has.
+DEEPCODER: Mapping[str, tuple[str, ...]] = {
+    "primeintellect": ("train",),
+    "taco": ("train",),
+    "lcbv5": ("train", "test"),
+    "codeforces": ("test",),
+}
+# The raw file that each release of LiveCodeBench adds.
 LIVECODEBENCH = tuple(f"test{number}.jsonl" for number in ("", 2, 3, 4, 5, 6))
-APPS_REPOSITORY = "codeparrot/apps"
 
 
 def _tables() -> dict[str, PublicDataSet]:
     tables = dict(_PLAIN)
-    for name in DEEPCODER:
-        own = {"train": "train"} if name in DEEPCODER[:2] else {"test": "test"}
-        tables[f"deepcoder:{name}"] = PublicDataSet(
-            _PLAIN["deepcoder"].repository,
-            _PLAIN["deepcoder"].revision,
-            own,
-            "deepcoder",
-            _PLAIN["deepcoder"].licence,
-            configuration=name,
+    for name, splits in DEEPCODER.items():
+        tables[f"deepcoder:{name}"] = replace(
+            _PLAIN["deepcoder"], splits={split: split for split in splits}, configuration=name
         )
-    for release in range(1, len(LIVECODEBENCH) + 1):
-        tables[f"livecodebench:v{release}"] = PublicDataSet(
-            "livecodebench/code_generation_lite",
-            "0fe84c3912ea0c4d4a78037083943e8f0c4dd505",
-            {},
-            "livecodebench",
-            "CC (see its card); statements (c) the contest sites",
-            files={"test": LIVECODEBENCH[:release]},
-        )
-    tables["livecodebench"] = tables[f"livecodebench:v{len(LIVECODEBENCH)}"]
+    # As in its own script: release_v3 is all rows up to the third file, v3 the third file alone.
+    for release, file in enumerate(LIVECODEBENCH, start=1):
+        tables[f"livecodebench:release_v{release}"] = _livecodebench(LIVECODEBENCH[:release])
+        tables[f"livecodebench:v{release}"] = _livecodebench((file,))
+    tables["livecodebench"] = _livecodebench(LIVECODEBENCH)
     tables["apps"] = PublicDataSet(
-        APPS_REPOSITORY,
+        "codeparrot/apps",
         "21e74ddf8de1a21436da12e3e653065c5213e9d1",
         {},
         "apps",
@@ -93,6 +89,17 @@ def _tables() -> dict[str, PublicDataSet]:
         files={"train": ("train.jsonl",), "test": ("test.jsonl",)},
     )
     return tables
+
+
+def _livecodebench(files: tuple[str, ...]) -> PublicDataSet:
+    return PublicDataSet(
+        "livecodebench/code_generation_lite",
+        "0fe84c3912ea0c4d4a78037083943e8f0c4dd505",
+        {},
+        "livecodebench",
+        "CC (see its card); statements (c) the contest sites",
+        files={"test": files},
+    )
 
 
 PUBLIC = _tables()
@@ -225,7 +232,8 @@ CATALOGUE = Catalogue(
     parsers={name: kind.parse for name, kind in MAPPINGS.items()},
     fits={name: kind.fits for name, kind in MAPPINGS.items()},
     from_user=mapping_from,
-    known_fields=", ".join(" + ".join(kind.needs) for kind in MAPPINGS.values()),
+    known_fields=", ".join(" + ".join(kind.needs) for kind in MAPPINGS.values())
+    + "; rows without tests are of no use",
     generated=_generated,
     generators=("synthetic",),
 )

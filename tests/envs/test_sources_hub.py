@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from flexmg.envs.code.sources import PUBLIC as CODE
 from flexmg.envs.hub import hub_rows
 from flexmg.envs.math.sources import PUBLIC, load
 from flexmg.envs.sources import fingerprint, problems
@@ -233,6 +234,53 @@ def test_without_datasets_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingDependency, match=r"pip install 'flexmg\[data\]'"):
         hub_rows("openai/gsm8k", "main", "test", "0" * 40)
+
+
+RAW = """
+from flexmg.envs.code.sources import load
+for name in ("livecodebench:release_v2", "livecodebench:v2"):
+    source = load(name, split="test")
+    print(name, [source.get(k).id for k in range(source.size)])
+"""
+RAW_SHOWN = (
+    "livecodebench:release_v2 ['livecodebench-a', 'livecodebench-b', 'livecodebench-c']\n"
+    "livecodebench:v2 ['livecodebench-c']"
+)
+
+
+def raw_row(name: str) -> str:
+    """A line of LiveCodeBench's files."""
+    test = json.dumps([{"input": "1", "output": "1", "testtype": "stdin"}])
+    row = {"question_content": f"Echo {name}.", "question_id": name, "public_test_cases": test}
+    return json.dumps({**row, "private_test_cases": test, "metadata": "{}", "starter_code": ""})
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalHub, Path, str]]:
+    """A hub with two raw files, a cache filled from it, and what was then shown."""
+    folder, home = tmp_path_factory.mktemp("raw"), tmp_path_factory.mktemp("raw_home")
+    (folder / "test.jsonl").write_text(f"{raw_row('a')}\n{raw_row('b')}\n")
+    (folder / "test2.jsonl").write_text(f"{raw_row('c')}\n")
+    data_set = CODE["livecodebench"]
+    with LocalHub(folder, data_set.repository, data_set.revision) as hub:
+        yield hub, home, python(RAW, home, HF_ENDPOINT=hub.endpoint)
+
+
+def test_raw_files_are_downloaded_and_joined(raw: tuple[LocalHub, Path, str]) -> None:
+    assert raw[2] == RAW_SHOWN
+
+
+def test_raw_files_are_asked_for_at_the_pinned_revision_and_once(
+    raw: tuple[LocalHub, Path, str],
+) -> None:
+    asked = [request for request in raw[0].requests if request.startswith("GET /datasets/")]
+    revision = CODE["livecodebench"].revision
+    assert len(asked) == 2
+    assert all(f"/resolve/{revision}/test" in request for request in asked)
+
+
+def test_cached_raw_files_are_read_offline(raw: tuple[LocalHub, Path, str]) -> None:
+    assert python(RAW, raw[1], HF_HUB_OFFLINE="1") == RAW_SHOWN
 
 
 @pytest.mark.full

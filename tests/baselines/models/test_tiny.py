@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +17,9 @@ from flexmg.baselines.models.base import load_base
 from flexmg.baselines.models.team import Team
 from flexmg.baselines.models.tiny import build
 from flexmg.baselines.models.tiny.demonstrations import BOXED, Habit, demonstrations
+from flexmg.seeding import stream
 
-FAULTLESS = Habit(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+FAULTLESS = Habit(**dict.fromkeys(asdict(Habit()), 0.0))
 MOST_BYTES = 8_000_000
 
 
@@ -99,9 +100,29 @@ def test_the_recipe_is_seeded(tmp_path: Path) -> None:
 def test_a_faultless_team_demonstrates_right_answers_only() -> None:
     for examples in demonstrations(build.workflows(), range(24), FAULTLESS):
         assert examples
-    for examples in demonstrations(build.SOLO, range(20), FAULTLESS):
+    for examples in demonstrations([("math-single-v0", {})], range(20), FAULTLESS):
         (one,) = examples
         assert BOXED.search(one.reply)[1] == one.reply.rpartition("=")[2].partition(".")[0]
+
+
+def programs(habit: Habit) -> list[bool]:
+    """Which of fifty demonstrated programs are right, by the environment's own verdict."""
+    env = flexmg.make("code-single-v0")
+    right = []
+    for (one,) in demonstrations([("code-single-v0", {})], range(50), habit):
+        problem = int(stream("tiny demonstrations", len(right)).integers(2**31))
+        env.reset(seed=len(right), options={"problem": problem})
+        env.step(one.reply)
+        right.append(env.outcome.verdict.correct)
+    return right
+
+
+def test_a_faultless_programmer_writes_right_programs() -> None:
+    assert all(programs(FAULTLESS))
+
+
+def test_a_bug_is_a_wrong_program() -> None:
+    assert not any(programs(replace(FAULTLESS, bug=1.0)))
 
 
 def test_demonstrations_depend_on_their_number_only() -> None:
@@ -121,7 +142,10 @@ def test_every_role_of_every_workflow_is_demonstrated() -> None:
     assert {a.rpartition("_")[0] for a in shown} == roles
 
 
-@pytest.mark.parametrize("id", ["math-orch-workers-v0", "math-single-v0", "math-voting-v0"])
+@pytest.mark.parametrize(
+    "id",
+    ["math-orch-workers-v0", "math-single-v0", "math-voting-v0", "code-duo-v0", "code-debate-v0"],
+)
 def test_there_is_something_left_to_learn(id: str) -> None:
     # 150 problems: the standard error is 4 points, and the bounds are those of the card's range.
     assert 0.15 <= play(id, 150) <= 0.75

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -65,10 +66,23 @@ def test_every_step_left_out_is_noticed_by_a_hidden_test(level, index):
         assert not all(agrees(wrong, case) for case in Suite.of(problem).hidden)
 
 
+@given(LEVEL, INDEX)
+@settings(max_examples=60, deadline=None)
+def test_every_number_one_off_is_noticed_by_a_hidden_test(level, index):
+    problem = SyntheticSource("test", level=level).get(index)
+    signature, *body = problem.gold.splitlines()
+    for place, fact in enumerate(problem.facts):
+        for number in re.findall(r"\d+", fact):
+            for near in (int(number) - 1, int(number) + 1):
+                line = re.sub(rf"\b{number}\b", str(near), body[place])
+                wrong = "\n".join([signature, *body[:place], line, *body[place + 1 :]])
+                assert not all(agrees(wrong, case) for case in Suite.of(problem).hidden)
+
+
 def agrees(program, case):
     try:
         return run(program, [decode(one) for one in case.input]) == decode(case.output)
-    except (TypeError, AttributeError, ValueError):
+    except (TypeError, AttributeError, ValueError, ZeroDivisionError):
         return False
 
 
