@@ -17,11 +17,12 @@ import builtins
 import importlib.util
 import json
 import os
+from collections.abc import Container
 from typing import Any
 
 from .calls import LONGEST_FAILURE, failure
 from .dialogue import CANDIDATE, both_ways
-from .encoding import REFUSED, decode, encode, to_json
+from .encoding import REFUSED, Refused, decode, encode, to_json
 
 LONGEST_MESSAGE = 1 << 20  # bytes
 FROM_CANDIDATE = "raised by the candidate's program"
@@ -88,6 +89,9 @@ class Proxy:
         if type(value) is Proxy:
             return dict(value._target)
         data = encode(value)
+        if _holds_refused(data, {Refused.__name__}):
+            # The candidate's own doing: it must not be what puts the tests into its process.
+            raise self._line.breaks(Gone("it returned an object where the tests need a value"))
         if _holds_refused(data):
             raise self._line.breaks(Objects(self._title))
         return {"value": data}
@@ -99,10 +103,13 @@ class Proxy:
         return self._line.value(answer.get("value"))
 
 
-def _holds_refused(data: Any) -> bool:
+def _holds_refused(data: Any, classes: Container[str] | None = None) -> bool:
+    """Whether encoded data hold an object that was refused, of certain classes or of any."""
     if isinstance(data, dict):
-        return REFUSED in data or any(map(_holds_refused, data.values()))
-    return isinstance(data, list) and any(map(_holds_refused, data))
+        if REFUSED in data:
+            return classes is None or data[REFUSED] in classes
+        return any(_holds_refused(part, classes) for part in data.values())
+    return isinstance(data, list) and any(_holds_refused(part, classes) for part in data)
 
 
 def _become(argument: Any, changed: Any) -> None:
@@ -112,9 +119,13 @@ def _become(argument: Any, changed: Any) -> None:
         (argument.extend if type(argument) is list else argument.update)(changed)
 
 
+# What ends a loop without a word: `all(map(...))` of the tests would be over, and true.
+SILENT = (StopIteration, StopAsyncIteration)
+
+
 def _exception(answer: dict[str, Any]) -> Exception:
     found = getattr(builtins, str(answer["error"]), None)
-    if not (isinstance(found, type) and issubclass(found, Exception)):
+    if not (isinstance(found, type) and issubclass(found, Exception)) or found in SILENT:
         found = RuntimeError
     try:
         raised = found(str(answer.get("text")))

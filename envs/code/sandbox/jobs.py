@@ -141,5 +141,13 @@ def _status(
     if code == protocol.EXIT_SYNTAX:
         return "syntax_error", last
     if code < 0:
-        return "runtime_error", f"it was ended by {signal.Signals(-code).name}"
+        return "runtime_error", f"it was ended by {signal_name(-code)}"
     return "runtime_error", last or f"exit code {code}"
+
+
+def signal_name(number: int) -> str:
+    """A signal's name; real-time signals have none but their number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -167,3 +167,35 @@ def test_random_numbers_are_the_same_every_time():
     with Pool(2) as pool:
         runs = pool.run_all([Job("import random\nprint(random.random(), hash('a'))")] * 6)
     assert len({run.stdout for run in runs}) == 1 and runs[0].stdout
+
+
+def test_an_object_in_a_list_does_not_put_the_tests_into_the_programs_process():
+    """Tests that hand results back must not be forced beside the program by what it returns."""
+    program = """
+import gc
+def f(x):
+    for thing in gc.get_objects():
+        if isinstance(thing, dict) and 'nonce' in thing:
+            import os
+            for number in range(3, 64):
+                try: os.write(number, thing['nonce'].encode())
+                except OSError: pass
+            os._exit(0)
+    return [object()]
+def g(x): return 0
+"""
+    verdict = asserts(program, "for x in range(3):\n    y = f(x)\n    assert g(y) == 7\n")
+    assert not verdict.correct and "weak" not in verdict.detail
+
+
+def test_an_exception_that_ends_loops_in_silence_is_an_error():
+    program = "def f(x): raise StopIteration\n"
+    code = "xs = range(3)\nfor _ in xs:\n    assert all(map(lambda x: f(x) == x + 1, xs))\n"
+    assert not asserts(program, code).correct
+
+
+@pytest.mark.parametrize("number", [34, 40, 64])
+def test_a_real_time_signal_is_a_crash(number):
+    program = f"import os\nos.kill(os.getpid(), {number})\n"
+    verdict = judged(program, Suite("stdin", hidden=(Case("", "42\n"),), limits=LIMITS))
+    assert verdict.status == "crash" and str(number) in verdict.detail
