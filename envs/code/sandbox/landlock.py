@@ -1,10 +1,12 @@
 """Landlock: which files a confined program may open.
 
-Read only, and only the standard library, shared libraries, time zones and two devices. Nothing
-can be written, made, removed, renamed or truncated, no TCP port bound or reached, no abstract
-socket reached, and no process outside signalled, as far as the kernel's version of Landlock
-goes (the system-call filter stops all of that, too). Landlock looks at ``open`` and the like:
-``stat`` still tells whether a path exists, and files that are open already stay open.
+Read only, and only the standard library, shared libraries, time zones and two devices; not the
+packages that are installed beside the standard library, since there may lie the solutions of a
+benchmark, or our own generators. Nothing can be written, made, removed, renamed or truncated, no
+TCP port bound or reached, no abstract socket reached, and no process outside signalled, as far as
+the kernel's version of Landlock goes (the system-call filter stops all of that, too). Landlock
+looks at ``open`` and the like: ``stat`` still tells whether a path exists, the names of installed
+packages can be listed, and files that are open already stay open.
 """
 
 from __future__ import annotations
@@ -12,8 +14,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # on every architecture
 _PATH_BENEATH = 1
@@ -41,11 +46,15 @@ class _PathBeneath(ctypes.Structure):
 
 
 def readable_paths() -> list[str]:
-    """What a Python program needs to read: folders and files that exist here."""
-    library = os.path.dirname(os.path.realpath(os.__file__))
+    """What a Python program needs to read: folders and files that exist here, without links.
+
+    Of the base interpreter, also when called in a virtual environment. What lies in these
+    folders and is still not to be read is in :func:`hidden_paths`.
+    """
+    base = sys.base_exec_prefix
     wanted = [
-        library,
-        sysconfig.get_path("platstdlib"),
+        os.path.dirname(os.__file__),
+        sysconfig.get_path("platstdlib", "posix_prefix", vars={"platbase": base}),
         "/lib",
         "/lib64",
         "/usr/lib",
@@ -53,15 +62,34 @@ def readable_paths() -> list[str]:
         "/usr/share/zoneinfo",
         "/etc/localtime",
         "/dev/urandom",
+        # Where an interpreter brings its own libraries, as conda's does.
+        *map(str, sorted(Path(base, "lib").glob("*.so*"))),
     ]
-    return list(dict.fromkeys(os.path.realpath(path) for path in wanted if os.path.exists(path)))
+    found: list[str] = []
+    for path in map(os.path.realpath, filter(os.path.exists, wanted)):
+        if not any(path == one or path.startswith(one + os.sep) for one in found):
+            found.append(path)
+    return found
+
+
+def hidden_paths(readable: Iterable[str]) -> list[str]:
+    """Folders of installed packages beneath readable ones."""
+    patterns = ("site-packages", "dist-packages", "python*/site-packages", "python*/dist-packages")
+    found = {
+        str(path)
+        for folder in readable
+        for pattern in patterns
+        for path in Path(folder).glob(pattern)
+    }
+    return sorted(found)
 
 
 class Ruleset:
     """The rules, built once; every child restricts itself by them.
 
     Args:
-        paths: what may be read, with all beneath it; by default :func:`readable_paths`.
+        paths: what may be read, with all beneath it but :func:`hidden_paths`; by default
+            :func:`readable_paths`.
 
     Attributes:
         abi: the kernel's version of Landlock.
@@ -81,9 +109,11 @@ class Ruleset:
         except OSError:
             # Some kernels count scopes in their ABI and do not have them.
             self.descriptor = self._create(files, network, 0)
-        for path in readable_paths() if paths is None else paths:
-            self._allow(path, files & (_READ_FILE | _READ_DIR))
-        self._allow("/dev/null", files & (_READ_FILE | _WRITE_FILE))
+        readable = readable_paths() if paths is None else list(paths)
+        hidden = hidden_paths(readable)
+        for path in readable:
+            self._allow_reading(path, hidden)
+        self._allow("/dev/null", _READ_FILE | _WRITE_FILE)
 
     def restrict(self) -> None:
         """Confine the calling thread, and all it will ever start, for good.
@@ -109,6 +139,22 @@ class Ruleset:
             ctypes.sizeof(attributes),
             0,
         )
+
+    def _allow_reading(self, path: str, hidden: Sequence[str]) -> None:
+        if path in hidden:
+            return
+        if not any(one.startswith(path + os.sep) for one in hidden):
+            self._allow(path, _READ_FILE | _READ_DIR)
+            return
+        # A rule holds for all beneath. So the folder may be listed, as imports need, and each
+        # neighbour of what is hidden be read.
+        self._allow(path, _READ_DIR)
+        with os.scandir(path) as entries:
+            for entry in entries:
+                # A file may go while others install something.
+                with suppress(FileNotFoundError):
+                    if not entry.is_symlink():
+                        self._allow_reading(entry.path, hidden)
 
     def _allow(self, path: str, rights: int) -> None:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

@@ -6,8 +6,9 @@ other things there. Not allowed, and what that stops: fork, vfork, execve (no se
 so nothing to hunt afterwards), socket (no network, named or abstract sockets), ptrace,
 process_vm_*, kill of others (no hand on another process), bpf, io_uring, memfd_create,
 userfaultfd, perf_event_open, keyctl, mount, unshare, setns (odd corners of the kernel), chmod,
-chown, utime, xattr (which Landlock does not govern), flock and fcntl locks (by which two
-programs could whisper). ``clone`` makes threads only.
+chown, utime, xattr, truncate (which Landlock does not govern, or not in every version), flock,
+fcntl locks, mincore and fadvise (by which two programs could whisper). ``clone`` makes threads
+only.
 
 ``mmap`` with PROT_EXEC stays: loading an extension module needs it. Machine code can call no
 more of the kernel than Python code can.
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 
 from .syscalls import ARCHITECTURES
 
-_LOAD, _EQUAL, _GREATER_EQUAL, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+_LOAD, _JUMP, _EQUAL, _GREATER_EQUAL, _AND, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x54, 0x06
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _EPERM = 0x00050000 | errno.EPERM
 _ENOSYS = 0x00050000 | errno.ENOSYS
@@ -40,6 +41,11 @@ OWN_PID = -1
 _CLONE_THREAD = 0x00010000
 _CLONE_NAMESPACES = 0x7E020080  # NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWTIME
 _SOCK_FLAGS = 0x80800  # SOCK_CLOEXEC | SOCK_NONBLOCK
+# Access modes of open with which Landlock asks for the right to write before a file is
+# truncated. Its first two versions let O_TRUNC pass with O_RDONLY on a file that may be read,
+# and with mode 3, which opens for neither reading nor writing, on any file at all.
+_ACCESS_AND_TRUNCATE = 0x203  # O_ACCMODE | O_TRUNC
+_OPENINGS = (0, 1, 2, 0x201, 0x202)
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,8 @@ CHECKED: dict[str, tuple[Check, ...]] = {
     "fcntl": (Check(1, (0, 1, 2, 3, 4, 1030, 1032, 1034)),),
     # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX: what file objects ask.
     "ioctl": (Check(1, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),),
+    "open": (Check(1, _OPENINGS, _ACCESS_AND_TRUNCATE),),
+    "openat": (Check(2, _OPENINGS, _ACCESS_AND_TRUNCATE),),
     # Connected stream pairs, which asyncio wakes itself by; a datagram pair could be pointed
     # at a socket with a name.
     "socketpair": (Check(0, (1,)), Check(1, (1,), 0xFFFFFFFF & ~_SOCK_FLAGS)),
@@ -85,7 +93,10 @@ class _Instruction:
 
 
 class _Assembler:
-    """A list of BPF instructions with labels; jumps reach 255 instructions ahead."""
+    """A list of BPF instructions with labels.
+
+    All jumps go ahead; those that depend on a condition reach 255 instructions.
+    """
 
     def __init__(self) -> None:
         self.instructions: list[_Instruction] = []
@@ -97,25 +108,23 @@ class _Assembler:
     def label(self, name: str) -> None:
         self._labels[name] = len(self.instructions)
 
-    def _distance(self, place: int, label: str) -> int:
+    def _distance(self, place: int, label: str, longest: int) -> int:
         if not label:
             return 0
         distance = self._labels[label] - place - 1
-        if not 0 <= distance <= 255:
+        if not 0 <= distance <= longest:
             raise ValueError(f"the jump to {label} spans {distance} instructions")
         return distance
 
+    def _packed(self, place: int, one: _Instruction) -> bytes:
+        if one.code == _JUMP:
+            return struct.pack("<HBBI", _JUMP, 0, 0, self._distance(place, one.then, 1 << 16))
+        then = self._distance(place, one.then, 255)
+        otherwise = self._distance(place, one.otherwise, 255)
+        return struct.pack("<HBBI", one.code, then, otherwise, one.k & 0xFFFFFFFF)
+
     def assemble(self) -> bytes:
-        return b"".join(
-            struct.pack(
-                "<HBBI",
-                one.code,
-                self._distance(place, one.then),
-                self._distance(place, one.otherwise),
-                one.k & 0xFFFFFFFF,
-            )
-            for place, one in enumerate(self.instructions)
-        )
+        return b"".join(self._packed(place, one) for place, one in enumerate(self.instructions))
 
 
 class Filter:
@@ -147,7 +156,8 @@ class Filter:
             program.label(name)
             program.add(_RETURN, _ENOSYS)
         for name, checks in CHECKED.items():
-            _add_checked(program, name, checks)
+            if name in table:
+                _add_checked(program, name, checks)
         self._code = bytearray(program.assemble())
         self._slots = [
             8 * place + 4
@@ -198,7 +208,7 @@ def _segments(table: Mapping[str, int], machine: str) -> list[tuple[int, str]]:
 def _add_search(program: _Assembler, segments: Sequence[tuple[int, str]]) -> None:
     """A binary search for the segment of the number: the kernel runs a filter at every call."""
     if len(segments) == 1:
-        program.add(_GREATER_EQUAL, 0, then=segments[0][1])
+        program.add(_JUMP, 0, then=segments[0][1])
         return
     middle = len(segments) // 2
     first = segments[middle][0]

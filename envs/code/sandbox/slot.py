@@ -15,7 +15,7 @@ from flexmg.errors import InfraError
 
 from . import protocol
 from .jobs import DRIVERS, Job, as_bytes, infra_error, judged
-from .landlock import readable_paths
+from .landlock import hidden_paths, readable_paths
 from .limits import Execution
 from .memory import content, empty, sealed
 from .privileges import FIRST_UID
@@ -171,15 +171,20 @@ class Slot:
         """A bubblewrap around the zygote, where it has to stand in for Landlock."""
         if self.isolation != "strict" or self.files != "bwrap":
             return []
-        needed = [*readable_paths(), str(FOLDER), str(DRIVERS), os.path.realpath(sys.executable)]
-        bound = [path for path in needed if not path.startswith("/dev/")]
+        library = [path for path in readable_paths() if not path.startswith("/dev/")]
+        hidden = hidden_paths(library)
+        # flexmg itself may be among the hidden packages.
+        own = [str(FOLDER), str(DRIVERS), os.path.realpath(sys.executable)]
         links = [path for path in ("/lib", "/lib64") if os.path.islink(path)]
         return [
             shutil.which("bwrap") or "bwrap",
             # No /proc: the zygote's memory is in there.
             *("--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
             *("--dev", "/dev"),
-            *(part for path in bound for part in ("--ro-bind", path, path)),
+            *(part for path in library for part in ("--ro-bind", path, path)),
+            *(part for path in hidden for part in ("--tmpfs", path)),
+            *(part for path in own for part in ("--ro-bind", path, path)),
+            *(part for path in hidden for part in ("--remount-ro", path)),
             *(part for path in links for part in ("--symlink", os.readlink(path), path)),
             *("--remount-ro", "/", "--remount-ro", "/dev", "--chdir", "/", "--"),
         ]

@@ -198,4 +198,4 @@ def test_an_exception_that_ends_loops_in_silence_is_an_error():
 def test_a_real_time_signal_is_a_crash(number):
     program = f"import os\nos.kill(os.getpid(), {number})\n"
     verdict = judged(program, Suite("stdin", hidden=(Case("", "42\n"),), limits=LIMITS))
-    assert verdict.status == "crash" and str(number) in verdict.detail
+    assert verdict.status == "crash" and "ended by" in verdict.detail

@@ -49,6 +49,8 @@ def interpreted(code, machine, number, arguments=(), architecture=None):
         match operation:
             case 0x20:
                 (accumulator,) = struct.unpack_from("<I", data, k)
+            case 0x05:
+                place += k
             case 0x54:
                 accumulator &= k
             case 0x15:
@@ -73,6 +75,9 @@ def code(machine):
 
 # Calls whose arguments decide, with some that are allowed and some that are not.
 CHECKED = {
+    # Truncating needs a mode in which Landlock asks for the right to write.
+    "open": ([(0, 0), (0, 2), (0, 0x241)], [(0, 3), (0, 0x200), (0, 0x203)]),
+    "openat": ([(0, 0, 0), (0, 0, 0x242)], [(0, 0, 3), (0, 0, 0x200)]),
     "clone": ([(0x10F00,), (0x10000,)], [(17,), (0x10F00 | 0x40000000,), (0x10F00 | 0x10000000,)]),
     "kill": ([(PID, 9)], [(1, 9), (0, 9), (2**32 - 1, 9), (PID + 1, 0)]),
     "tgkill": ([(PID, PID + 5, 6)], [(1, 1, 9)]),
@@ -86,6 +91,8 @@ CHECKED = {
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_arguments_decide(code, machine, name):
+    if name not in ARCHITECTURES[machine][1]:
+        pytest.skip(f"{machine} has no {name}")
     number = ARCHITECTURES[machine][1][name]
     allowed, refused = CHECKED[name]
     assert {run(code, machine, number, arguments) for arguments in allowed} == {ALLOW}
@@ -100,7 +107,7 @@ def test_every_number_is_treated_as_the_table_says(code, machine):
             assert run(code, machine, number) == ALLOW
         elif number == table["clone3"]:
             assert run(code, machine, number) == ENOSYS
-        elif number not in {table[name] for name in CHECKED}:
+        elif number not in {table[name] for name in CHECKED if name in table}:
             assert run(code, machine, number) == EPERM
 
 

@@ -27,15 +27,74 @@ print('forged')
         "WA",
         """
 import gc, sys
-found = []
+wanted = chr(52) + chr(50)
+frame = sys._getframe()
+places = list(gc.get_objects())
+while frame:
+    places.append(list(frame.f_locals.values()))
+    frame = frame.f_back
+for place in places:
+    if isinstance(place, dict):
+        place = list(place.values())
+    if isinstance(place, (list, tuple)):
+        for thing in place:
+            if isinstance(thing, bytes):
+                thing = thing.decode('latin-1')
+            if type(thing) is str and thing.strip() == wanted:
+                print(thing)
+""",
+    ),
+    threat(
+        "reads-every-descriptor",
+        "WA RE",
+        """
+import os, socket
+found = b''
+for number in range(3, 1024):
+    for read in (os.read, lambda n, k: os.pread(n, k, 0)):
+        try:
+            found += read(number, 100_000)
+        except OSError:
+            pass
+    try:
+        found += socket.socket(fileno=os.dup(number)).recv(100_000, socket.MSG_DONTWAIT)
+    except OSError:
+        pass
+print(found)
+""",
+    ),
+    threat(
+        "traces-its-way-out",
+        "WA AC RE",
+        """
+import os, sys, atexit
+seen = []
+def trace(frame, event, argument):
+    seen.append((frame.f_code.co_filename, sorted(map(str, frame.f_locals))))
+    frame.f_trace_opcodes = True
+    return trace
 frame = sys._getframe()
 while frame:
-    found += [repr(value)[:200] for value in frame.f_locals.values() if '42' in repr(value)[:200]]
+    frame.f_trace = trace
     frame = frame.f_back
-for thing in gc.get_objects():
-    if isinstance(thing, (list, dict)) and len(thing) < 50 and 'expected' in repr(thing)[:500]:
-        found.append(repr(thing)[:100])
-print('|'.join(found) or 'nothing')
+sys.settrace(trace)
+""",
+    ),
+    threat(
+        "returns-to-the-zygote",
+        "WA RE",
+        """
+# Nothing ends this process where it should: it goes on in the loop that serves requests.
+import os, socket, sys
+nothing = lambda *a, **k: 0
+os._exit = os.close = nothing
+a, b = socket.socketpair()
+for number in range(3, 64):
+    try:
+        os.fstat(number)
+    except OSError:
+        os.dup2(a.fileno(), number)
+os.write(1, b'forged')
 """,
     ),
     threat(

@@ -41,9 +41,25 @@ print(42)
     threat("kills-everything", "RE", "import os, signal\nos.kill(-1, signal.SIGKILL)\n"),
     threat("stops-its-parent", "RE", "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\n"),
     threat("kills-itself", "RE", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"),
+    threat("kills-its-group-by-number", "RE", "import os\nos.kill(-os.getpid(), 9)\n"),
+    threat("signals-its-parent-with-nothing", "RE", "import os\nos.kill(os.getppid(), 0)\n"),
+    threat("queues-a-signal", "WA", LIBC + "attempt(libc.sigqueue, os.getppid(), 9, 0)\n"),
     threat("aborts", "RE", "import os\nos.abort()\n"),
     threat("segfaults", "RE", "import ctypes\nctypes.string_at(0)\n"),
     threat("stops-itself", "IDLE", "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n"),
+    threat("stops-like-a-terminal", "IDLE WA", "import os\nos.kill(os.getpid(), 20)\n"),
+    threat(
+        "timers",
+        "WA RE TLE IDLE",
+        LIBC
+        + """
+made, timer = 0, ctypes.c_void_p()
+while made < 100_000 and libc.timer_create(1, None, ctypes.byref(timer)) == 0:
+    libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 1, 0, 1), None)
+    made += 1
+print(made)
+""",
+    ),
     threat(
         "alarm",
         "RE",
@@ -72,10 +88,14 @@ resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))
         LIBC
         + """
 import struct
-print(libc.capset(struct.pack('Ii', 0x20080522, 0), b'\\xff' * 24))
+attempt(libc.capset, struct.pack('Ii', 0x20080522, 0), b'\\xff' * 24)
 """,
     ),
     threat("priority", "RE", "import os\nos.setpriority(os.PRIO_PROCESS, os.getppid(), 19)\n"),
+    threat("goes-first", "RE", "import os\nos.nice(-20)\n"),
+    threat(
+        "runs-in-real-time", "RE", "import os\nos.sched_setscheduler(0, 1, os.sched_param(99))\n"
+    ),
     threat("affinity", "RE", "import os\nos.sched_setaffinity(os.getppid(), [0])\n"),
     threat("session", "RE WA", "import os\nos.setsid()\n"),
 ]

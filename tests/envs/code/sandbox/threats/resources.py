@@ -74,7 +74,7 @@ while True:
     threat(
         "compile-bomb-tuple", "MLE RE TLE", "x = ((1,) * 10**5,) * 10**5\nprint(len(repr(x)))\n"
     ),
-    threat("number-of-200000-digits", "WA", "print(7 ** 236_000)\n"),
+    threat("number-of-200000-digits", "WA TLE", "print(7 ** 236_000)\n"),
     threat("number-to-text", "TLE OLE MLE", "print(len(str(7 ** 11_833_000)))\nwhile True: pass\n"),
     threat("recursion", "RE", "def f():\n    f()\nf()\n"),
     threat(
@@ -88,7 +88,11 @@ def f():
 f()
 """,
     ),
-    threat("recursion-of-repr", "RE MLE", "x = []\nfor _ in range(10**6):\n    x = [x]\nrepr(x)\n"),
+    threat(
+        "recursion-of-repr",
+        "RE MLE TLE",
+        "x = []\nfor _ in range(10**6):\n    x = [x]\nrepr(x)\n",
+    ),
     threat("fork-bomb", "RE", "import os\nwhile True:\n    os.fork()\n"),
     threat(
         "fork-bomb-catch",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import socket
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from endings import ENDINGS
 from files import FILES
 from hacks import HACKS
 from kernel import KERNEL, NETWORK
@@ -24,6 +26,7 @@ from processes import PROCESSES
 from resources import RESOURCES
 from streams import OUTPUT, SOURCES
 from threat import Threat
+from x86_64 import X86_64
 
 from flexmg.envs.code.sandbox import Execution, Job, Limits, Pool
 
@@ -37,6 +40,8 @@ THREATS = [
     *NETWORK,
     *KERNEL,
     *HACKS,
+    *ENDINGS,
+    *(X86_64 if platform.machine() == "x86_64" else ()),
 ]
 OUTCOMES = {
     "runtime_error": "RE",
@@ -54,19 +59,24 @@ ELSEWHERE = [Path("/dev/shm/flexmg-marker"), Path("/marker"), Path("/tmp/flexmg-
 class Listeners:
     """Sockets that nobody may reach; counts who did."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
         self.reached: list[str] = []
         self.tcp = socket.create_server(("127.0.0.1", 0))
         self.port = self.tcp.getsockname()[1]
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind(("127.0.0.1", self.port))
         self.unix = socket.socket(socket.AF_UNIX)
-        self.unix.bind("\0flexmg")
+        self.abstract = f"\0flexmg {path}"
+        self.unix.bind(self.abstract)
         self.unix.listen()
+        self.named = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.named.bind(str(path))
+        path.chmod(0o777)
         for name, listen in (
             ("tcp", self.tcp.accept),
             ("udp", lambda: self.udp.recv(10)),
             ("unix", self.unix.accept),
+            ("named", lambda: self.named.recv(10)),
         ):
             threading.Thread(target=self._wait, args=(name, listen), daemon=True).start()
 
@@ -111,8 +121,14 @@ def main() -> None:
     secret.write_text(SECRET)
     mode, times = secret.stat().st_mode, secret.stat().st_mtime_ns
     library = Path(os.__file__).read_bytes()
-    listeners = Listeners()
-    values = {"secret": str(secret), "marker": str(marker), "port": listeners.port}
+    listeners = Listeners(folder / "socket")
+    values = {
+        "secret": str(secret),
+        "marker": str(marker),
+        "socket": str(folder / "socket"),
+        "abstract": listeners.abstract,
+        "port": listeners.port,
+    }
     wanted = set(sys.argv[1:])
     chosen = [threat for threat in THREATS if not wanted or threat.name in wanted]
     with Pool(2) as pool:

@@ -4,140 +4,6 @@ from __future__ import annotations
 
 from threat import ANSWER, threat
 
-SOURCES = [
-    threat("cpu-loop", "TLE", "while True:\n    pass\n"),
-    threat("cpu-in-c", "TLE", "pow(3, 10**8, 10**(10**5) + 7)\n" * 3 + "sum(range(10**12))\n"),
-    threat("cpu-in-regex", "TLE", "import re\nre.match('(a+)+$', 'a' * 40 + 'b')\n"),
-    threat(
-        "cpu-catch",
-        "TLE",
-        """
-import signal
-for number in range(1, 65):
-    try:
-        signal.signal(number, lambda *_: None)
-    except (OSError, ValueError):
-        pass
-while True:
-    try:
-        while True:
-            pass
-    except BaseException:
-        pass
-""",
-    ),
-    threat(
-        "cpu-in-threads",
-        "TLE",
-        """
-import threading
-def spin():
-    while True:
-        pass
-for _ in range(3):
-    threading.Thread(target=spin).start()
-""",
-    ),
-    threat("sleep", "IDLE", "import time\ntime.sleep(1000)\n"),
-    threat(
-        "sleep-on-a-lock",
-        "IDLE",
-        "import threading\nthreading.Lock().acquire() and None\n"
-        "lock = threading.Lock(); lock.acquire(); lock.acquire()\n",
-    ),
-    threat("stdin-past-the-end", "RE", "input()\ninput()\n"),
-    threat("stdin-loop", "TLE WA", "import sys\nwhile True:\n    sys.stdin.readline()\n"),
-    threat(
-        "memory-list", "MLE TLE", "hoard = []\nwhile True:\n    hoard.append(bytearray(1 << 20))\n"
-    ),
-    threat(
-        "memory-catch",
-        "MLE TLE",
-        """
-hoard = []
-while True:
-    try:
-        hoard.append(bytearray(1 << 20))
-    except MemoryError:
-        pass
-""",
-    ),
-    threat("memory-big-number", "MLE TLE", "print(2 ** (10 ** 11))\n"),
-    threat("memory-mmap", "MLE RE", "import mmap\nmmap.mmap(-1, 8 << 30)\n"),
-    threat("memory-uncaught-in-a-function", "MLE", "def f():\n    return [0] * 10**11\nf()\n"),
-    threat("compile-bomb-nesting", "MLE RE TLE SE", "print(" + "(" * 5000 + ")" * 5000 + ")\n"),
-    threat(
-        "compile-bomb-folding",
-        "MLE RE TLE WA",
-        "x = ((1 << 300) * 10**4) ** 9\nprint('a' * 10**10)\n",
-    ),
-    threat(
-        "compile-bomb-tuple", "MLE RE TLE", "x = ((1,) * 10**5,) * 10**5\nprint(len(repr(x)))\n"
-    ),
-    threat("number-of-200000-digits", "WA", "print(7 ** 236_000)\n"),
-    threat("number-to-text", "TLE OLE MLE", "print(len(str(7 ** 11_833_000)))\nwhile True: pass\n"),
-    threat("recursion", "RE", "def f():\n    f()\nf()\n"),
-    threat(
-        "recursion-in-c",
-        "RE MLE TLE",
-        """
-import sys
-sys.setrecursionlimit(10**9)
-def f():
-    return [f()]
-f()
-""",
-    ),
-    threat("recursion-of-repr", "RE MLE", "x = []\nfor _ in range(10**6):\n    x = [x]\nrepr(x)\n"),
-    threat("fork-bomb", "RE", "import os\nwhile True:\n    os.fork()\n"),
-    threat(
-        "fork-bomb-catch",
-        "TLE RE",
-        """
-import os
-while True:
-    try:
-        os.fork()
-    except OSError:
-        pass
-""",
-    ),
-    threat(
-        "thread-bomb",
-        "RE MLE TLE IDLE",
-        """
-import threading, time
-while True:
-    threading.Thread(target=time.sleep, args=(1000,)).start()
-""",
-    ),
-    threat(
-        "descriptor-bomb", "RE", "hoard = []\nwhile True:\n    hoard.append(open('/dev/null'))\n"
-    ),
-    threat(
-        "map-bomb",
-        "MLE RE TLE",
-        """
-import mmap
-hoard = []
-while True:
-    hoard.append(mmap.mmap(-1, 4096))
-""",
-    ),
-    threat(
-        "leftover-thread",
-        "IDLE",
-        "import threading, time\n"
-        "threading.Thread(target=time.sleep, args=(1000,)).start()\n" + ANSWER,
-    ),
-    threat(
-        "daemon-thread",
-        "AC",
-        "import threading, time\n"
-        "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n" + ANSWER,
-    ),
-]
-
 OUTPUT = [
     threat("flood", "OLE", "while True:\n    print('x' * 1000)\n"),
     threat(
@@ -179,6 +45,22 @@ print(int(input()) + 1)
     ),
     threat("streams-closed", "WA RE", "import os\nos.close(0)\nos.close(1)\nos.close(2)\n"),
     threat("every-descriptor-closed", "WA RE", "import os\nos.closerange(0, 4096)\n"),
+    threat("one-more-than-the-limit", "OLE", "print('x' * (1 << 20))\n"),
+    threat("grows-its-output-without-writing", "OLE RE", "import os\nos.ftruncate(1, 1 << 40)\n"),
+    threat(
+        "output-through-a-mapping",
+        "WA RE",
+        "import mmap, os\nos.ftruncate(1, 4096)\nmmap.mmap(1, 4096).write(b'x' * 4096)\n",
+    ),
+    threat("output-swapped-with-errors", "WA", "import os\nos.dup2(2, 1)\n" + ANSWER),
+    threat("output-swapped-with-input", "RE", "import os\nos.dup2(0, 1)\n" + ANSWER),
+    threat(
+        "output-is-not-waited-for",
+        "AC",
+        "import os\nos.set_blocking(0, False)\nos.set_blocking(1, False)\n" + ANSWER,
+    ),
+    threat("ends-of-lines", "WA", "import sys\nsys.stdout.write('4\\r2\\x0b\\x1e')\n"),
+    threat("nothing-but-nul", "WA", "import sys\nsys.stdout.write('42\\0')\n"),
     threat("stdout-replaced", "WA", "import sys, io\nsys.stdout = io.StringIO()\n" + ANSWER),
 ]
 
@@ -194,4 +76,18 @@ SOURCES = [
     threat("ten-megabytes", "AC", "#" * (10 << 20) + "\n" + ANSWER),
     threat("byte-order-mark", "AC", "\ufeff" + ANSWER),
     threat("null-statement-bomb", "WA MLE TLE RE SE", ";".join(["0"] * 300_000) + "\n"),
+    threat("number-of-a-million-digits-in-source", "AC TLE", "x = " + "7" * 10**6 + "\n" + ANSWER),
+    threat("attribute-of-attributes", "RE SE MLE TLE", "x" + ".x" * 100_000 + "\n"),
+    threat("sum-of-many", "WA RE SE MLE TLE", "0" + "+0" * 100_000 + "\n"),
+    threat("blocks-in-blocks", "SE", "".join(" " * n + "if 1:\n" for n in range(200)) + "\n"),
+    threat("texts-in-texts", "SE RE WA", "f'" + '{f"' * 200 + "\n"),
+    threat("never-closed", "SE", "x = '''\n" + "x\n" * 100_000),
+    threat("utf16", "SE", ANSWER.encode("utf-16")),
+    threat("mark-against-cookie", "SE", b"\xef\xbb\xbf# coding: latin-1\nprint(42)\n"),
+    threat("utf7", "SE RE WA AC", "# coding: utf-7\nprint+ACg-42+ACk-\n"),
+    threat("escapes-as-codec", "SE RE WA AC", "# coding: unicode_escape\n\\x70rint(42)\n"),
+    threat("codec-that-fails", "SE RE", "# coding: undefined\nprint(42)\n"),
+    threat("only-a-cookie", "WA SE", "# coding: utf-8"),
+    threat("form-feeds", "AC", "\f" + ANSWER + "\f\n"),
+    threat("names-in-disguise", "AC", "\uff50\uff52\uff49\uff4e\uff54(int(input()) + 1)\n"),
 ]
