@@ -59,6 +59,7 @@ class Catalogue:
         generated: makes a generated source from (name, split, settings), or returns None for
             a name that is no generator's.
         generators: their names, for an error message.
+        folder: opens a folder of problems, if the subject has such: rows and what reads them.
     """
 
     public: Mapping[str, PublicDataSet]
@@ -68,6 +69,7 @@ class Catalogue:
     known_fields: str
     generated: Callable[[str, str, dict[str, Any]], ProblemSource | None]
     generators: tuple[str, ...]
+    folder: Callable[[Path], tuple[Rows, Parse]] | None = None
 
     def load(
         self,
@@ -120,6 +122,12 @@ class Catalogue:
                     f"mapping names the fields of a file; those of {name} are known"
                 )
             return self._public_rows(name, split), self._public_parse(name), name, name
+        if self.folder is not None and path.is_dir():
+            if mapping is not None:
+                raise InvalidArgument(
+                    f"mapping names the fields of a file; {path} is a folder, whose files are known"
+                )
+            return *self.folder(path), str(path), path.name
         if has_row_suffix(path) or path.is_file():
             parse = self.recognising if mapping is None else lambda: self.from_user(mapping)
             return open_rows(path), parse(), str(path), path.name.partition(".")[0]

@@ -7,7 +7,6 @@ light: workflows and domains are imported when an environment is made.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,32 +47,14 @@ def register_all() -> None:
         register(f"code-{workflow}-v0", partial(code, workflow), description=f"code: {description}")
 
 
-def math(
-    workflow: str,
-    /,
-    *,
-    source: str | os.PathLike[str] = "synthetic",
-    split: str = "train",
-    level: int | None = None,
-    limit: int | None = None,
-    mapping: Mapping[str, str] | None = None,
-    on_malformed: Literal["raise", "skip"] = "raise",
-    source_options: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> FlexMarkovGame:
+def math(workflow: str, /, **options: Any) -> FlexMarkovGame:
     """A maths environment.
 
     Args:
         workflow: name of a workflow.
-        source: ``"synthetic"``, a data set's name, or a path to a file of problems, see
-            :func:`flexmg.envs.math.sources.load`.
-        split: which part of the source.
-        level: difficulty, for levelled sources.
-        limit: only the first so many problems.
-        mapping: names of the fields of a file of problems.
-        on_malformed: what a broken row of a file does: ``"raise"``, or ``"skip"``.
-        source_options: further settings of a generator.
-        **options: ``reward``, ``dependencies``, ``render_mode`` of
+        **options: ``source``, ``split``, ``level``, ``limit``, ``mapping`` and ``on_malformed`` of
+            :func:`flexmg.envs.math.sources.load`, and ``source_options``, further settings of a
+            generator; ``reward``, ``dependencies``, ``render_mode`` of
             :class:`flexmg.game.FlexMarkovGame`; the rest goes to the workflow.
 
     Raises:
@@ -83,30 +64,14 @@ def math(
     from flexmg.envs.math.sources import load
     from flexmg.envs.math.synthetic import SyntheticSource
 
-    settings = _source_settings(source, source_options, load, SyntheticSource)
-    problems = load(
-        source,
-        split=split,
-        level=level,
-        limit=limit,
-        mapping=mapping,
-        on_malformed=on_malformed,
-        **settings,
-    )
-    return compose(workflow, MathDomain(), problems, options, _keywords(math))
+    problems, rest = _posed(load, SyntheticSource, options)
+    return compose(workflow, MathDomain(), problems, rest, _of_source(load))
 
 
 def code(
     workflow: str,
     /,
     *,
-    source: str | os.PathLike[str] = "synthetic",
-    split: str = "train",
-    level: int | None = None,
-    limit: int | None = None,
-    mapping: Mapping[str, str] | None = None,
-    on_malformed: Literal["raise", "skip"] = "raise",
-    source_options: Mapping[str, Any] | None = None,
     sandbox: Literal["strict", "unsafe"] = "strict",
     score: Literal["all", "fraction"] = "all",
     **options: Any,
@@ -115,19 +80,11 @@ def code(
 
     Args:
         workflow: name of a workflow.
-        source: ``"synthetic"``, a data set's name, or a path to a file of problems, see
-            :func:`flexmg.envs.code.sources.load`.
-        split: which part of the source.
-        level: difficulty, for levelled sources.
-        limit: only the first so many problems.
-        mapping: names of the fields of a file of problems.
-        on_malformed: what a broken row of a file does: ``"raise"``, or ``"skip"``.
-        source_options: further settings of a generator.
         sandbox: ``"strict"``, or ``"unsafe"`` to run programs without isolation.
         score: ``"all"`` (1 when every test is passed, else 0) or ``"fraction"`` (the share
             of tests passed).
-        **options: ``reward``, ``dependencies``, ``render_mode`` of
-            :class:`flexmg.game.FlexMarkovGame`; the rest goes to the workflow.
+        **options: as of :func:`math`; the source's are those of
+            :func:`flexmg.envs.code.sources.load`.
 
     Raises:
         InvalidArgument: a keyword that neither the game nor the workflow nor the source knows.
@@ -137,41 +94,40 @@ def code(
     from flexmg.envs.code.sources import load
     from flexmg.envs.code.synthetic import SyntheticSource
 
-    settings = _source_settings(source, source_options, load, SyntheticSource)
-    problems = load(
-        source,
-        split=split,
-        level=level,
-        limit=limit,
-        mapping=mapping,
-        on_malformed=on_malformed,
-        **settings,
-    )
-    options = {**CODE_DEFAULTS.get(workflow, {}), **options}
+    problems, rest = _posed(load, SyntheticSource, {**CODE_DEFAULTS.get(workflow, {}), **options})
     domain = CodeDomain(sandbox=sandbox, score=score)
-    return compose(workflow, domain, problems, options, _keywords(code))
+    return compose(workflow, domain, problems, rest, _keywords(code) | _of_source(load))
 
 
-def _source_settings(
-    source: str | os.PathLike[str],
-    given: Mapping[str, Any] | None,
-    load: Callable[..., Any],
-    generator: Callable[..., Any],
-) -> Mapping[str, Any]:
-    """``source_options`` once checked against what the source knows.
+def _posed(
+    load: Callable[..., ProblemSource],
+    generator: Callable[..., ProblemSource],
+    options: Mapping[str, Any],
+) -> tuple[ProblemSource, dict[str, Any]]:
+    """The source that options describe, and the options that are not the source's.
 
     Raises:
-        InvalidArgument: not a mapping, or a setting that is unknown or a keyword of its own.
+        InvalidArgument: ``source_options`` is no mapping, or has a setting that is unknown or a
+            keyword of its own.
     """
-    settings = {} if given is None else given
+    ours = _of_source(load)
+    given = {name: value for name, value in options.items() if name in ours}
+    settings = given.pop("source_options", None)
+    settings = {} if settings is None else settings
     if not isinstance(settings, Mapping):
         raise InvalidArgument(f"source_options={settings!r} is not a mapping")
-    if source == "synthetic":
-        own = _keywords(generator) - _keywords(load)
+    if given.get("source", "synthetic") == "synthetic":
+        own = _keywords(generator) - ours
         check_keywords(settings, own, "source_options of the source 'synthetic'")
-    elif taken := sorted(_keywords(load).intersection(settings)):
+    elif taken := sorted(ours.intersection(settings)):
         raise InvalidArgument(f"{taken} are keywords of their own, not of source_options")
-    return settings
+    rest = {name: value for name, value in options.items() if name not in ours}
+    return load(**given, **settings), rest
+
+
+def _of_source(load: Callable[..., ProblemSource]) -> set[str]:
+    """The keywords that describe where problems come from."""
+    return {"source", "source_options", *_keywords(load)}
 
 
 def compose(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from flexmg.dependency import DependencyGraph
 from flexmg.errors import InvalidArgument, WorkflowError
 from flexmg.outcome import Outcome
-from flexmg.problem import Problem, payload_hash
+from flexmg.problem import Problem
 from flexmg.seeding import stream
 from flexmg.transcript import Transcript, Turn, plain
 from flexmg.workflow import Message, Round, Workflow
@@ -195,7 +195,7 @@ class EpisodeState:
             kwargs=plain(kwargs),
             seed=self.seed,
             problem=self.problem.id,
-            problem_hash=payload_hash(self.problem),
+            problem_hash=self.problem.payload_hash,
             statement=self.problem.statement,
             order=tuple(self.order),
             turns=self.history,

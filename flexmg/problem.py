@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from flexmg.agents import Profile
@@ -80,18 +81,18 @@ class Problem:
         """SHA-256 (16 hex digits) of the statement, white space folded: equal for equal tasks."""
         return content_hash(self.statement)
 
+    @cached_property
+    def payload_hash(self) -> str:
+        """SHA-256 (16 hex digits) of statement, gold and payload: changes when the grading may."""
+        text = json.dumps(
+            [self.statement, self.gold, dict(self.payload)], sort_keys=True, default=str
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
 
 def content_hash(statement: str) -> str:
     """SHA-256 (16 hex digits) of a statement with white space folded."""
     return hashlib.sha256(" ".join(statement.split()).encode()).hexdigest()[:16]
-
-
-def payload_hash(problem: Problem) -> str:
-    """SHA-256 (16 hex digits) of statement, gold and payload: changes when the grading may."""
-    text = json.dumps(
-        [problem.statement, problem.gold, dict(problem.payload)], sort_keys=True, default=str
-    )
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @runtime_checkable

@@ -78,9 +78,7 @@ def extract(reply: str) -> Extraction | None:
         return Extraction(found, "block")
     if leftover is not None and (left := _left_over(leftover, alone=not blocks)):
         return left
-    if (apart := separated(text)) != text and (
-        found := _last_program(_last_ours(paired(apart)[0]))
-    ):
+    if found := _inline_program(text):
         return Extraction(found, "inline fence")
     if ours and (broken := _last_broken(ours)):
         return Extraction(broken, "block")

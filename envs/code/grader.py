@@ -26,7 +26,7 @@ from flexmg.envs.code.sandbox.probe import require
 from flexmg.envs.code.suite import Case, Kind, Suite
 from flexmg.envs.code.trial import describe, without_tests
 from flexmg.errors import InfraError, InvalidArgument
-from flexmg.problem import Problem, Status, Verdict, payload_hash
+from flexmg.problem import Problem, Status, Verdict
 
 Score = Literal["all", "fraction"]
 MOST_REMEMBERED = 1024  # verdicts
@@ -148,7 +148,7 @@ class CodeDomain:
 
     def _remembered(self, problem: Problem, program: str) -> Verdict:
         """The verdict, from memory if the same program was judged a short while ago."""
-        key = (payload_hash(problem), program)
+        key = (problem.payload_hash, program)
         with self._lock:
             if key in self._verdicts:
                 self._verdicts.move_to_end(key)

@@ -11,8 +11,8 @@ from typing import Any
 from flexmg.envs.catalogue import SPLITS, Catalogue, PublicDataSet
 from flexmg.envs.code.fields import MAPPINGS, mapping_from
 from flexmg.envs.rows import Row, RowError, parse_row
-from flexmg.envs.sources import OnMalformed, RowSource
-from flexmg.errors import InvalidArgument, SourceUnavailable
+from flexmg.envs.sources import OnMalformed
+from flexmg.errors import SourceUnavailable
 from flexmg.problem import ProblemSource
 
 __all__ = ["NAMES", "PUBLIC", "SPLITS", "load"]
@@ -138,19 +138,6 @@ def load(
         MalformedProblem: a row is broken; the message gives file, line and field.
         MissingDependency: an optional package is needed; the message says how to install it.
     """
-    folder = Path(source) if isinstance(source, str | os.PathLike) else None
-    if folder is not None and folder.is_dir() and str(source) not in NAMES:
-        if mapping is not None or level is not None or options:
-            raise InvalidArgument(f"{folder} is a folder of problems: it has no mapping or level")
-        return RowSource(
-            AppsFolder(folder),
-            MAPPINGS["apps"].parse,
-            name=str(folder),
-            split=split,
-            stem=folder.name,
-            on_malformed=on_malformed,
-            limit=limit,
-        )
     return CATALOGUE.load(
         source,
         split=split,
@@ -236,4 +223,5 @@ CATALOGUE = Catalogue(
     + "; rows without tests are of no use",
     generated=_generated,
     generators=("synthetic",),
+    folder=lambda path: (AppsFolder(path), MAPPINGS["apps"].parse),
 )

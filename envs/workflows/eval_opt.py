@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from flexmg.agents import Profile, role_of
 from flexmg.errors import InvalidArgument
@@ -96,9 +96,9 @@ class EvalOpt(Workflow):
 
     def report(self, agent: str, text: str, problem: Problem) -> str:
         """With ``feedback="execution"``, what comes of trying out a generation."""
-        if role_of(agent) == "generator" and isinstance(self.domain, ExecutingDomain):
-            return self.domain.trial(problem, text) if self.feedback == "execution" else ""
-        return ""
+        if self.feedback == "evaluator" or role_of(agent) == "evaluator":
+            return ""
+        return cast(ExecutingDomain, self.domain).trial(problem, text)
 
     def observe(self, agent: str, statement: str, visible: Sequence[Turn]) -> tuple[Message, ...]:
         """For the generator a chat: its attempts are its own, the feedback is the user's."""

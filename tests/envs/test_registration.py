@@ -97,7 +97,7 @@ def test_what_cannot_be_is_refused(kwargs, says):
         flexmg.make("math-duo-v0", **kwargs)
 
 
-@pytest.mark.parametrize("keyword", ["level", "limit", "on_malformed"])
+@pytest.mark.parametrize("keyword", ["level", "limit", "on_malformed", "source"])
 def test_a_keyword_of_its_own_is_no_setting_of_a_generator(keyword, rows):
     with pytest.raises(FlexMGError, match=keyword):
         flexmg.make("math-duo-v0", source=rows, source_options={keyword: 1})

@@ -14,7 +14,7 @@ from flexmg.envs.code.sources import load
 from flexmg.envs.code.suite import Suite
 from flexmg.envs.rows import RowError
 from flexmg.errors import MalformedProblem
-from flexmg.problem import Problem, payload_hash
+from flexmg.problem import Problem
 
 PAIR = {"input": ["1"], "output": ["2"]}
 ROWS = {
@@ -316,7 +316,7 @@ def test_a_row_is_a_usable_problem_or_malformed(kind, data):
         return
     found = Problem(id="x", statement=parsed.statement, gold=parsed.gold, payload=parsed.payload)
     assert Suite.of(found).cases
-    assert found.content_hash and payload_hash(found)
+    assert found.content_hash and found.payload_hash
 
 
 @pytest.mark.parametrize(

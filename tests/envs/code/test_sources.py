@@ -118,6 +118,11 @@ class TestFiles:
         with pytest.raises(SourceUnavailable, match="holds no problems"):
             load(tmp_path)
 
+    @pytest.mark.parametrize("settings", [{"mapping": {"statement": "q"}}, {"level": 2}, {"n": 1}])
+    def test_a_folder_has_neither_fields_nor_settings(self, tmp_path, settings):
+        with pytest.raises(InvalidArgument, match=str(tmp_path)):
+            load(tmp_path, **settings)
+
     def test_broken_folders_are_left_out_when_asked(self, tmp_path):
         for name in ("1", "2"):
             (tmp_path / name).mkdir()

@@ -15,43 +15,32 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from run import THREATS
 
-FOLDER = Path(__file__).parent / "threats"
-sys.path.insert(0, str(FOLDER))
-
-from run import THREATS  # noqa: E402
-
-NOBODY = 65534
+RUNNER = str(Path(__file__).parent / "threats" / "run.py")
 SECONDS = 240
 # Finds flexmg wherever it is installed, in an interpreter that another one's packages suit.
 START = (
     "import runpy, site, sys; _, packages, *sys.argv = sys.argv; site.addsitedir(packages); "
     "runpy.run_path(sys.argv[0], run_name='__main__')"
 )
-# setpriv itself may start what an ordinary user may not: so start it once more.
-AGAIN = "import subprocess as s, sys; s.run([sys.executable, '-c', 'import ctypes'], check=True)"
 
 
-def apart(*, nobody: bool = False) -> list[str]:
-    """The command that runs what follows in a pid namespace, as an ordinary user if wanted."""
-    as_user = []
-    if nobody:
-        drop = ("inh-caps", "ambient-caps", "bounding-set")
-        ids = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        as_user = ["setpriv", *ids, *(f"--{name}=-all" for name in drop)]
+def apart() -> list[str]:
+    """The command that runs what follows in a pid namespace of its own."""
     unshare = shutil.which("unshare")
     own = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
     command = [str(unshare), *own, "--pid", "--fork", "--kill-child", "--mount-proc"]
     if unshare and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
-        return [*command, *as_user]
+        return command
     print("no pid namespace is to be had: the threats run beside the tests")
-    return as_user
+    return []
 
 
 def report_of(command: list[str]) -> dict:
     """What the runner says."""
     run = subprocess.run(
-        [*command, "-P", "-c", START, sysconfig.get_path("platlib"), str(FOLDER / "run.py")],
+        [*command, "-P", "-c", START, sysconfig.get_path("platlib"), RUNNER],
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -69,19 +58,9 @@ def report() -> dict:
 
 
 @pytest.fixture(scope="module")
-def ordinary_user() -> dict:
-    """As a user without privileges, by an interpreter that such a user can run."""
-    if os.geteuid() != 0:
-        return report()
-    if shutil.which("setpriv") is None:
-        pytest.skip("setpriv, which changes the user, is not installed")
-    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    system = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
-    for python in filter(None, [os.path.realpath(sys.executable), system]):
-        command = [*apart(nobody=True), python]
-        if subprocess.run([*command, "-c", AGAIN], capture_output=True).returncode == 0:
-            return report_of(command)
-    pytest.skip(f"an ordinary user can run no {name} here")
+def ordinary_user(ordinary_python) -> dict:
+    """As a user without privileges."""
+    return report() if os.geteuid() != 0 else report_of([*apart(), *ordinary_python])
 
 
 @pytest.mark.parametrize("threat", THREATS, ids=lambda threat: threat.name)
