@@ -23,7 +23,7 @@ from flexmg.envs.code.cells import (
     texts_of,
 )
 from flexmg.envs.code.functions import asks_for, function_name, function_suite
-from flexmg.envs.code.programs import LIMITS, limits_of, program_suite
+from flexmg.envs.code.programs import UNTIMED_LIMITS, limits_of, program_suite
 from flexmg.envs.code.suite import Case, Suite
 from flexmg.envs.rows import Row, RowError
 from flexmg.envs.sources import ParsedRow
@@ -102,7 +102,7 @@ def _mbpp(row: Row) -> ParsedRow:
         hidden=tuple(Case(one) for one in asserts[1:]),
         entry=name,
         setup=setup,
-        limits=LIMITS,
+        limits=UNTIMED_LIMITS,
     )
     task = text_of(row, "text" if "text" in row else "prompt").strip()
     shown = f"\nYour program should pass this test:\n{asserts[0]}" if task and asserts else ""
@@ -123,7 +123,7 @@ def _humaneval(row: Row) -> ParsedRow:
         hidden=(Case(text_of(row, "test")),),
         entry=entry,
         prelude=head,
-        limits=LIMITS,
+        limits=UNTIMED_LIMITS,
     )
     statement = f"Complete this function. Write the whole program.\n\n{prompt.strip()}"
     program = prompt + text_of(row, "canonical_solution")

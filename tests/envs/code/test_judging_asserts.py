@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -359,11 +360,14 @@ def test_many_dialogues_at_once_do_not_wait_for_each_other():
 
 
 def test_no_descriptor_is_left_open():
-    passed(SQUARE, LOOP)
-    before = len(os.listdir("/proc/self/fd"))
-    for program in (SQUARE, "def f(x): return 0", "raise SystemExit", "import os\nos.abort()"):
-        passed(program, LOOP)
-    assert len(os.listdir("/proc/self/fd")) == before
+    with Pool(1) as candidates, Pool(1) as referees:
+        pools = {"candidates": candidates, "referees": referees}.__getitem__
+        passed(SQUARE, LOOP, pools=pools)
+        gc.collect()  # what other tests left behind is not to be closed in between
+        before = len(os.listdir("/proc/self/fd"))
+        for program in (SQUARE, "def f(x): return 0", "raise SystemExit", "import os\nos.abort()"):
+            passed(program, LOOP, pools=pools)
+        assert len(os.listdir("/proc/self/fd")) == before
 
 
 # -- the problem's faults ----------------------------------------------------------------
