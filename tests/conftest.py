@@ -14,8 +14,9 @@ import pytest
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
-# A script that starts the tests in the background has them ignore SIGINT, and their programs too.
+# A script that starts the tests in the background has them, and their programs, ignore these two.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
