@@ -140,6 +140,10 @@ def contestants(folder: Path, rows: int) -> dict[str, Callable[[], int]]:
             team.log_probs("planner", turns, temperature=1.0)
         return rows * NEW
 
+    def read() -> int:
+        prompts = [t.prompt_ids for t in turns]
+        return len(team.read("central", prompts, policies=[t.policy for t in turns])) * NEW
+
     def generate(asked: list[Request]) -> Callable[[], int]:
         return lambda: sum(len(g.action_ids) for g in engine.generate(asked))
 
@@ -151,7 +155,7 @@ def contestants(folder: Path, rows: int) -> dict[str, Callable[[], int]]:
         "bare update": lambda: bare_update(plain, turns),
         "log_probs, forward + backward": update,
         "log_probs, forward": score,
-        "features": lambda: len(team.features([t.prompt_ids for t in turns])) * NEW,
+        "critic's reading": read,
     }
 
 

@@ -1,1 +1,1 @@
-"""Learning algorithms: MARFT and Independent PPO, and the registry that finds others."""
+"""Learning algorithms: MARFT, Independent PPO, MAPoRL, GRPO, and the registry that finds others."""

@@ -1,40 +1,33 @@
-"""Advantages at the action level: who gets how much credit for what was paid when.
+"""Generalised advantage estimates (Schulman et al. 2016) on streams of turns or tokens.
 
-Two estimators over recorded episodes, both generalised advantage estimates
-(Schulman et al. 2016) on a stream of turns:
+At the **action level** a whole action is one decision, with one value before it::
 
-* :func:`central_advantages`, for MARFT: one stream per episode through the turns of
-  *all* agents, on the central rewards (one scalar per env step, on its last turn), with
-  separate discounts for a hop to the next layer of D and for a hop to another env step;
-* :func:`agent_advantages`, for Independent PPO: one stream per *agent name* through its
-  own turns, each receiving the outcome once.
+    delta_k = r_k + g_k V_{k+1} - V_k ;       A_k = delta_k + g_k l_k A_{k+1}
 
-Turns of all episodes are laid end to end, in the order of the batch; every array named
-``values`` or returned here has that length. Values and advantages are in units of reward.
+At the **token level** every token is one (POAD's backup within actions, arXiv 2405.15821)::
+
+  inside an action   delta = gamma_w V_{k,j+1} - V_{k,j} ;      A = delta + gamma_w lam_w A_{k,j+1}
+  its last token     delta = r_k + g_k V_{k+1,0} - V_{k,last} ; A = delta + g_k l_k A_{k+1,0}
+
+r, g and l come from a :class:`~flexmg.baselines.algorithms.streams.Stream`: MARFT's central
+one, or Independent PPO's agent streams. Turns of all episodes are laid end to end, in the
+order of the batch; at the token level, so are the tokens of every turn. Values and
+advantages are float64, in units of reward.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexmg.baselines.rollout.turns import Episode, SampledTurn
-from flexmg.errors import InvalidArgument
-
-Floats = NDArray[np.float64]
+from flexmg.baselines.algorithms.streams import Floats, Indices, Stream
 
 # Below this spread all turns of a group have the same advantage but for rounding noise,
 # which a division by sigma would blow up to unit size.
 SMALLEST_SIGMA = 1e-6
-
-
-def flatten(episodes: Sequence[Episode]) -> list[SampledTurn]:
-    """All turns of all episodes, end to end."""
-    return [turn for episode in episodes for turn in episode.turns]
 
 
 def generalised_advantages(
@@ -60,219 +53,112 @@ def generalised_advantages(
     return advantages
 
 
-def central_advantages(
-    episodes: Sequence[Episode],
-    values: ArrayLike,
-    final_values: ArrayLike,
-    *,
-    gamma: float,
-    gamma_a: float,
-    lam: float,
-    lam_a: float,
-) -> Floats:
-    """MARFT's advantages at the action level, on the central stream.
-
-    From turn k to turn k+1 the discount is 1 within a layer of D, ``gamma_a`` to the next
-    layer, ``gamma ** (t_{k+1} - t_k)`` to another env step, and 0 when turn k ended a
-    terminated episode; the lambdas follow the same cases. A truncated episode bootstraps
-    from the value of its final state, which counts as the start of the next env step.
+def action_advantages(stream: Stream, values: ArrayLike) -> Floats:
+    """A_k of every turn.
 
     Args:
-        episodes: in the batch's order, none of them without turns.
-        values: V_k of the central critic before each turn.
-        final_values: one per episode, V of the final state; used when it was truncated.
-        gamma: discount per env step.
-        gamma_a: discount per layer within a step.
-        lam: GAE lambda per env step.
-        lam_a: GAE lambda per layer within a step.
+        stream: over all turns of the batch.
+        values: V_k before each turn, in the order of the batch.
 
     Returns:
-        A_k, one per turn. The critic's target is ``A_k + V_k``.
-
-    Raises:
-        InvalidArgument: an episode is malformed (see :func:`check_episode`).
+        One per turn, in the order of the batch. The critic's target is ``A_k + V_k``.
     """
-    values = np.asarray(values, dtype=np.float64)
-    final_values = np.asarray(final_values, dtype=np.float64)
-    for episode in episodes:
-        check_episode(episode)
-    turns = flatten(episodes)
-    lengths = [len(episode.turns) for episode in episodes]
-    ends = np.cumsum(lengths) - 1
-    steps = np.array([turn.step for turn in turns])
-    layers = np.array([turn.layer for turn in turns])
-
-    hop = np.diff(steps, append=0)
-    same_layer = np.append(layers[1:] == layers[:-1], False)
-
-    def by_case(per_step: float, per_layer: float) -> Floats:
-        within = np.where(same_layer, 1.0, per_layer)
-        # np.abs: at the seam between two episodes the hop is meaningless, and overwritten below.
-        return np.where(hop == 0, within, per_step ** np.abs(hop))
-
-    discounts, lambdas = by_case(gamma, gamma_a), by_case(lam, lam_a)
-    terminated = np.array([episode.terminated for episode in episodes])
-    discounts[ends] = np.where(terminated, 0.0, gamma)
-    lambdas[ends] = 0.0
-    next_values = np.append(values[1:], 0.0)
-    next_values[ends] = np.where(terminated, 0.0, final_values)
-
-    closes_step = hop != 0
-    closes_step[ends] = True
-    offsets = np.cumsum([0] + [len(episode.step_rewards) for episode in episodes[:-1]])
-    stream = np.concatenate([episode.step_rewards for episode in episodes])
-    paid = stream[steps + np.repeat(offsets, lengths)]
-    rewards = np.where(closes_step, paid, 0.0)
-    return generalised_advantages(rewards, values, next_values, discounts, discounts * lambdas)
-
-
-def agent_advantages(
-    episodes: Sequence[Episode],
-    values: ArrayLike,
-    final_values: Sequence[Mapping[str, float]],
-    *,
-    gamma: float,
-    lam: float,
-) -> Floats:
-    """Independent PPO's advantages: one stream per agent name, on its own turns.
-
-    From own turn k to own turn k', ``r~_k`` is the discounted sum of the rewards of env
-    steps t_k to t_k' - 1 (to the end of the episode for the last turn), the discount is
-    ``gamma ** (t_k' - t_k)`` and lambda likewise. Bootstrapping only if truncated.
-
-    Args:
-        episodes: in the batch's order, none of them without turns.
-        values: V_i(o_k), each turn's value by its own agent's critic.
-        final_values: one mapping per episode, agent name -> value of its final
-            observation; looked at only when the episode was truncated.
-        gamma: discount per env step.
-        lam: GAE lambda per env step.
-
-    Returns:
-        A_k, one per turn. The critic's target is ``A_k + V_k``.
-
-    Raises:
-        InvalidArgument: an episode is malformed, or truncated without a final value.
-    """
-    values = np.asarray(values, dtype=np.float64)
-    advantages = np.empty_like(values)
-    start = 0
-    for episode, finals in zip(episodes, final_values, strict=True):
-        check_episode(episode)
-        for agent in dict.fromkeys(turn.agent for turn in episode.turns):
-            own = [k for k, turn in enumerate(episode.turns) if turn.agent == agent]
-            index = np.array(own) + start
-            stream = agent_stream(episode, agent)
-            bounds = np.array([episode.turns[k].step for k in own] + [len(stream)])
-            rewards = np.array(
-                [
-                    np.sum(gamma ** np.arange(until - since) * stream[since:until])
-                    for since, until in itertools.pairwise(bounds)
-                ]
-            )
-            span = np.diff(bounds)
-            discounts, lambdas = gamma**span, lam**span
-            lambdas[-1] = 0.0
-            next_values = np.append(values[index[1:]], 0.0)
-            if episode.terminated:
-                discounts[-1] = 0.0
-            elif agent in finals:
-                next_values[-1] = finals[agent]
-            else:
-                raise InvalidArgument(
-                    f"{_where(episode)} was truncated, and agent {agent!r} has no final "
-                    "observation to bootstrap from; record one in the collector"
-                )
-            advantages[index] = generalised_advantages(
-                rewards, values[index], next_values, discounts, discounts * lambdas
-            )
-        start += len(episode.turns)
+    own = np.asarray(values, dtype=np.float64)[stream.index]
+    following = np.append(own[1:], 0.0)
+    following[stream.ends] = stream.final_values[stream.ends]
+    advantages = np.empty_like(own)
+    advantages[stream.index] = generalised_advantages(
+        stream.rewards, own, following, stream.discounts, stream.discounts * stream.lambdas
+    )
     return advantages
 
 
-def agent_stream(episode: Episode, agent: str) -> Floats:
-    """What one agent is paid at each env step; sums to its total reward.
+def token_advantages(
+    stream: Stream, values: ArrayLike, lengths: Indices, *, gamma_w: float, lam_w: float
+) -> Floats:
+    """A_{k,j} of every token of every turn.
 
-    An agent that is paid what the team is paid gets it when the team does. Any other
-    total (reward modes ``designated``, ``local``, ``mixed``) is known only once the
-    episode is graded, and is paid in the last env step.
+    Args:
+        stream: over all turns of the batch.
+        values: V_{k,j} at the position that predicts each token, all tokens of all turns end
+            to end in the order of the batch.
+        lengths: tokens of each turn in the order of the batch, at least 1.
+        gamma_w: discount from one token to the next within an action.
+        lam_w: GAE lambda within an action.
 
-    Raises:
-        InvalidArgument: the episode has no reward for this agent.
+    Returns:
+        One per token, laid out like ``values``. The critic's target is ``A + V``.
     """
-    if agent not in episode.agent_rewards:
-        raise InvalidArgument(f"{_where(episode)} has no reward for agent {agent!r}")
-    total = episode.agent_rewards[agent]
-    if np.isclose(total, episode.step_rewards.sum(), rtol=0.0, atol=1e-9):
-        return np.asarray(episode.step_rewards, dtype=np.float64)
-    stream = np.zeros(len(episode.step_rewards))
-    stream[-1] = total
-    return stream
+    place = token_places(stream.index, lengths)
+    own = np.asarray(values, dtype=np.float64)[place]
+    last = np.cumsum(lengths[stream.index]) - 1
+    rewards = np.zeros_like(own)
+    discounts = np.full_like(own, gamma_w)
+    traces = np.full_like(own, gamma_w * lam_w)
+    rewards[last] = stream.rewards
+    discounts[last] = stream.discounts
+    traces[last] = stream.discounts * stream.lambdas
+    following = np.append(own[1:], 0.0)
+    following[last[stream.ends]] = stream.final_values[stream.ends]
+    advantages = np.empty_like(own)
+    advantages[place] = generalised_advantages(rewards, own, following, discounts, traces)
+    return advantages
 
 
-def check_episode(episode: Episode) -> None:
-    """Refuse an episode whose credit would be wrong.
-
-    Raises:
-        InvalidArgument: no turns, turns out of order, an env step without a reward entry,
-            a reward that is not finite, or a reward in a step in which nobody acted.
-    """
-    if not episode.turns:
-        raise InvalidArgument(f"{_where(episode)} has no turns")
-    order = [(turn.step, turn.layer) for turn in episode.turns]
-    if order != sorted(order):
-        raise InvalidArgument(f"{_where(episode)} has turns out of (step, layer) order: {order}")
-    rewards = np.asarray(episode.step_rewards, dtype=np.float64)
-    if order[-1][0] >= len(rewards):
-        raise InvalidArgument(
-            f"{_where(episode)} has a turn in step {order[-1][0]}, but {len(rewards)} step rewards"
-        )
-    if not (np.isfinite(rewards).all() and np.isfinite(list(episode.agent_rewards.values())).all()):
-        raise InvalidArgument(f"{_where(episode)} has a reward that is not finite")
-    unclaimed = set(np.flatnonzero(rewards)) - {step for step, _ in order}
-    if unclaimed:
-        raise InvalidArgument(
-            f"{_where(episode)} pays a reward in step {min(unclaimed)}, in which nobody acted"
-        )
-
-
-def _where(episode: Episode) -> str:
-    return f"episode (problem {episode.problem!r}, sample {episode.sample})"
+def token_places(turns: Indices, lengths: Indices) -> Indices:
+    """Places of the tokens of some turns among those of all turns laid end to end."""
+    starts = np.cumsum(lengths) - lengths
+    own = lengths[turns]
+    within = np.arange(own.sum()) - np.repeat(np.cumsum(own) - own, own)
+    return np.repeat(starts[turns], own) + within
 
 
 @dataclass(frozen=True, slots=True)
 class Standardised:
-    """Advantages with zero mean and unit spread in each group.
+    """Advantages as the policies learn from them.
 
     Args:
-        advantages: float64, one per turn; 0 in skipped groups.
-        used: bool, one per turn; False in skipped groups, which give no gradient.
-        skipped: the groups whose advantages were all equal (sigma < 1e-6).
+        advantages: float64, laid out like those that were given; 0 in groups left out.
+        lengths: int64, advantages per turn: 1, or its tokens.
+        used: bool, one per turn; False in groups left out, which give no gradient.
+        skipped: the groups left out, and why.
     """
 
     advantages: Floats
+    lengths: Indices
     used: NDArray[np.bool_]
-    skipped: tuple[Hashable, ...]
+    skipped: dict[Hashable, str]
 
 
-def standardise(advantages: Floats, groups: Sequence[Hashable]) -> Standardised:
+def standardise(
+    advantages: Floats, groups: Sequence[Hashable], lengths: Indices | None = None
+) -> Standardised:
     """Subtract each group's mean and divide by its population standard deviation.
 
+    Every turn has the same weight, however many tokens it has: token-level advantages that
+    are constant within each action are standardised like action-level ones.
+
     Args:
-        advantages: one per turn, of a whole iteration.
+        advantages: of a whole iteration, one per turn or per token.
         groups: one label per turn: (policy, role) by default, one constant for the
             global ablation.
+        lengths: tokens per turn; None when there is one advantage per turn.
     """
+    if lengths is None:
+        lengths = np.ones(len(groups), dtype=np.int64)
     result = np.zeros_like(advantages)
-    used = np.zeros(len(advantages), dtype=bool)
-    skipped = []
+    used = np.zeros(len(groups), dtype=bool)
+    skipped: dict[Hashable, str] = {}
     for group in dict.fromkeys(groups):
         members = np.fromiter((label == group for label in groups), dtype=bool, count=len(groups))
-        chosen = advantages[members]
-        sigma = chosen.std()
+        place = token_places(np.flatnonzero(members), lengths)
+        chosen, weights = advantages[place], np.repeat(1.0 / lengths[members], lengths[members])
+        weights /= weights.sum()
+        centred = chosen - weights @ chosen
+        sigma = np.sqrt(weights @ centred**2)
         if sigma < SMALLEST_SIGMA:
-            skipped.append(group)
+            skipped[group] = "all its advantages are equal"
             continue
-        result[members] = (chosen - chosen.mean()) / sigma
+        result[place] = centred / sigma
         used |= members
-    return Standardised(result, used, tuple(skipped))
+    return Standardised(result, lengths, used, skipped)

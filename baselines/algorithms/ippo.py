@@ -2,9 +2,10 @@
 
 One iteration, on a batch of episodes:
 
-1. Each policy's own critic values its own observation before each of its turns.
+1. Each policy's own critic values its own observation before each of its turns (at the
+   token level: before each of its tokens).
 2. Advantages per *agent name*, on that agent's own turns and its own reward stream
-   (:func:`agent_advantages`), standardised once, per policy and role. Two agents that
+   (:func:`agent_streams`), standardised once, per policy and role. Two agents that
    share a policy share its critic, never a trajectory.
 3. All policies are updated from the same data: simultaneously, without any factor. Their
    parameters are disjoint, so running one after the other changes nothing.
@@ -12,8 +13,6 @@ One iteration, on a batch of episodes:
 
 The settings and their defaults are MARFT's, so that a comparison compares the two ideas
 (a published comparison gave IPPO a clip twice as wide).
-
-Not covered here: token-level advantages.
 """
 
 from __future__ import annotations
@@ -24,10 +23,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from flexmg.baselines.algorithms.advantages import agent_advantages, flatten
-from flexmg.baselines.algorithms.optimisation import PPOConfig
-from flexmg.baselines.algorithms.ppo import TeamPPO, summarise
-from flexmg.baselines.algorithms.protocol import Metrics
+from flexmg.baselines.algorithms.advantages import token_places
+from flexmg.baselines.algorithms.learner import NO_TURNS, summarise
+from flexmg.baselines.algorithms.ppo import TeamPPO
+from flexmg.baselines.algorithms.protocol import Collect, Metrics
+from flexmg.baselines.algorithms.settings import PPOConfig
+from flexmg.baselines.algorithms.streams import Stream, agent_streams, flatten
 from flexmg.baselines.rollout.turns import Batch, Episode
 
 
@@ -52,7 +53,7 @@ class IPPO(TeamPPO):
         """One critic per policy."""
         return tuple(policies)
 
-    def update(self, batch: Batch, key: tuple[int, ...]) -> Metrics:
+    def update(self, batch: Batch, key: tuple[int, ...], collect: Collect) -> Metrics:
         """One iteration; see the module's docstring for the steps.
 
         Raises:
@@ -60,44 +61,59 @@ class IPPO(TeamPPO):
                 final observation.
             DivergenceError: a loss or gradient is not finite.
         """
-        episodes = batch.trainable
+        episodes = self.usable(batch.trainable)
         if not episodes:
             return {"skipped": "no episode to learn from"}
         turns = flatten(episodes)
-        features = self.team.features([turn.prompt_ids for turn in turns])
+        lengths = self.lengths(turns)
         old = self.record(turns)
-        values = np.zeros(len(turns))
+        values = np.zeros(lengths.sum())
+        readings = {}
         for policy, recorded in old.items():
-            values[recorded.index] = self.value(policy, features[recorded.index])
-        advantages = agent_advantages(
-            episodes,
-            values,
-            [self._final_values(episode) for episode in episodes],
-            gamma=self.settings.gamma,
-            lam=self.settings.lam,
-        )
-        targets = advantages + values
-        standard = self.standardise(turns, advantages)
+            prompts = [turn.prompt_ids for turn in recorded.turns]
+            readings[policy] = self.read(policy, recorded.turns, prompts)
+            own = token_places(recorded.index, lengths)
+            values[own] = self.value(policy, readings[policy])
+        advantages = self.advantages(self.streams(episodes), values, lengths)
+        standard = self.standardise(turns, advantages, lengths)
 
-        ones = np.ones(len(turns))
         blocks: dict[str, Metrics] = {}
         for policy in self.team.policies:
             if policy not in old:
-                blocks[policy] = {"turns": 0, "skipped": "it has no turns in this batch"}
+                blocks[policy] = NO_TURNS
                 continue
-            metrics, _ = self.improve(policy, old[policy], standard, ones, key)
-            own = old[policy].index
-            fitted = self.fit(policy, features[own], values[own], targets[own], key)
+            metrics, _ = self.improve(policy, old[policy], standard, key)
+            own = token_places(old[policy].index, lengths)
+            targets = advantages[own] + values[own]
+            fitted = self.fit(policy, readings[policy], values[own], targets, key)
             blocks[policy] = {**metrics, **fitted}
-        return {**summarise(blocks), "skipped_groups": len(standard.skipped)}
+        return {
+            **summarise(blocks),
+            "skipped_groups": len(standard.skipped),
+            "left_out": len(batch.trainable) - len(episodes),
+        }
+
+    def usable(self, episodes: list[Episode]) -> list[Episode]:
+        """The episodes that :meth:`streams` can be made of: here, all."""
+        return episodes
+
+    def streams(self, episodes: Sequence[Episode]) -> Stream:
+        """One trajectory per agent name, on its own reward stream."""
+        finals = [self._final_values(episode) for episode in episodes]
+        return agent_streams(episodes, finals, gamma=self.config.gamma, lam=self.config.lam)
 
     def _final_values(self, episode: Episode) -> dict[str, float]:
         """V_i of a truncated episode's final observations, by agent name."""
         if episode.terminated:
             return {}
         policy = {turn.agent: turn.policy for turn in episode.turns}
-        return {
-            agent: float(self.value(policy[agent], self.team.features([ids]))[0])
-            for agent, ids in episode.final_prompt_ids.items()
-            if agent in policy
-        }
+        values = {}
+        for agent, ids in episode.final_prompt_ids.items():
+            # An agent that has not acted, or that does not learn, has no critic to ask.
+            name = policy.get(agent)
+            if name in self.team.policies:
+                reading = self.team.read(name, [ids], policies=[name])
+                values[agent] = float(self.value(name, reading)[0])
+            elif name is not None:
+                values[agent] = 0.0
+        return values

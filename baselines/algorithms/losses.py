@@ -2,7 +2,8 @@
 
 Shapes: B turns, L tokens of the longest action. ``mask`` is bool [B, L], True on the
 action's own tokens, the closing EOS included, and False on padding, whose numbers never
-count. Probabilities are natural logarithms.
+count. Probabilities are natural logarithms. What is said of ratios and advantages holds
+elementwise: [B] at the action level, [B, L] at the token level.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from flexmg.baselines.rollout.turns import SampledTurn
 
 Normalisation = Literal["sum", "token", "word"]
 NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
+Aggregation = Literal["turn-sum", "turn-mean", "token-mean"]
+AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 
 # Half-width of the clip for action-level ratios. Only `sum` is an importance weight; the
 # other two are its n-th root, n tokens or words, so that 0.2 would hardly ever clip them.
 # Their defaults are about 0.2 / sqrt(n) for an action of some 40 tokens.
 DEFAULT_CLIP: dict[Normalisation, float] = {"sum": 0.2, "token": 0.03, "word": 0.04}
+TOKEN_CLIP = 0.2  # of the ratios of single tokens
 
 
 def masked_sum(tokens: Tensor, mask: Tensor) -> Tensor:
@@ -44,20 +48,38 @@ def lengths(
     return torch.tensor(words, dtype=torch.float32, device=mask.device)
 
 
-def clipped_surrogate(ratio: Tensor, advantages: Tensor, clip: float) -> tuple[Tensor, Tensor]:
-    """PPO's clipped objective, negated: ``-min(rho A, clip(rho, 1 - c, 1 + c) A)``.
+def clipped_surrogate(
+    ratio: Tensor, advantages: Tensor, low: float, high: float
+) -> tuple[Tensor, Tensor]:
+    """PPO's clipped objective, negated: ``-min(rho A, clip(rho, 1 - low, 1 + high) A)``.
 
     Args:
-        ratio: rho = pi_new / pi_old, [B].
-        advantages: A, or M A with an importance factor M > 0, [B].
-        clip: c; ``math.inf`` turns clipping off.
+        ratio: rho = pi_new / pi_old.
+        advantages: A, or M A with an importance factor M > 0, of the same shape.
+        low: half-width of the clip below 1; ``math.inf`` turns it off.
+        high: half-width above 1.
 
     Returns:
-        The loss per turn, [B], and where the clip stopped the gradient, bool [B].
+        The loss, and where the clip stopped the gradient (bool), both elementwise.
     """
     free = ratio * advantages
-    bound = ratio.clamp(1.0 - clip, 1.0 + clip) * advantages
+    bound = ratio.clamp(1.0 - low, 1.0 + high) * advantages
     return -torch.minimum(free, bound), (bound < free).detach()
+
+
+def aggregate(tokens: Tensor, mask: Tensor, aggregation: Aggregation) -> Tensor:
+    """Losses of tokens [B, L] as one term per turn [B], to be summed and divided.
+
+    The divisor of a minibatch is its number of turns, or for ``token-mean`` its number of
+    tokens: see :func:`divisor`. (A minibatch may come in several forward passes.)
+    """
+    total = masked_sum(tokens, mask)
+    return total / mask.sum(dim=1).clamp(min=1) if aggregation == "turn-mean" else total
+
+
+def divisor(mask: Tensor, aggregation: Aggregation) -> int:
+    """What the terms of a minibatch with this mask [B, L] are divided by."""
+    return max(1, int(mask.sum())) if aggregation == "token-mean" else len(mask)
 
 
 def value_loss(

@@ -1,10 +1,11 @@
-"""MARFT at the action level (arXiv 2504.16129): agent-by-agent PPO with a central critic.
+"""MARFT (arXiv 2504.16129): agent-by-agent PPO with a central critic.
 
 One iteration, on a batch of episodes:
 
 1. The central critic values the state before every turn, which holds the problem and all
-   turns so far, also those that D hides from the actor.
-2. Advantages on the central stream (:func:`central_advantages`), standardised once, per
+   turns so far, also those that D hides from the actor. At the token level (MARFT-T) it
+   values every position of the turn's own action as well.
+2. Advantages on the central stream (:func:`central_stream`), standardised once, per
    policy and role.
 3. Policies are updated one after another. With ``importance="happo"`` (as in HAPPO) every
    turn has a factor M, 1 at first. After policy p's update the turns of the policies still
@@ -13,8 +14,9 @@ One iteration, on a batch of episodes:
 
        maximise min(rho M A, clip(rho) M A);   M_k <- clamp(M_k prod_j pi_new_j / pi_old_j)
 
-   Without a factor, with one set of advantages and disjoint adapters, the order means
-   nothing: ``importance="none"`` *is* a simultaneous update (MAPPO).
+   With ``"recollect"`` every policy after the first learns from a fresh batch, played by
+   the team as it has become, instead. With ``"none"``, one set of advantages and disjoint
+   adapters, the order means nothing: that *is* a simultaneous update (MAPPO).
 4. The critic is fitted to ``A + V``.
 
 Several turns of one policy in one env step (slots of a role, a shared policy) move
@@ -24,8 +26,8 @@ over all agents; the defaults here differ on purpose: a factor is what gives the
 meaning, discounts per hop make an outcome fade with the size of the team, and one global
 baseline across roles inflates gradients.
 
-Not covered here: token-level advantages, fresh batches between the policies of one
-iteration, value heads per agent.
+The reward modes ``local`` and ``mixed`` reach MARFT as the central stream that the
+environment declares (a weighted sum of terms), not as value heads per agent.
 """
 
 from __future__ import annotations
@@ -37,11 +39,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from flexmg.baselines.algorithms.advantages import central_advantages, flatten
-from flexmg.baselines.algorithms.optimisation import PPOConfig, Recorded, require_fraction
-from flexmg.baselines.algorithms.ppo import TeamPPO, summarise
-from flexmg.baselines.algorithms.protocol import Metrics, Team
-from flexmg.baselines.rollout.turns import Batch, SampledTurn
+from flexmg.baselines.algorithms.advantages import Standardised
+from flexmg.baselines.algorithms.learner import NO_TURNS, Floats, summarise
+from flexmg.baselines.algorithms.optimisation import Recorded
+from flexmg.baselines.algorithms.ppo import TeamPPO
+from flexmg.baselines.algorithms.protocol import Collect, Metrics, Reading, Team
+from flexmg.baselines.algorithms.settings import PPOConfig, require_fraction, require_one_of
+from flexmg.baselines.algorithms.streams import Indices, central_stream, flatten
+from flexmg.baselines.rollout.turns import Batch, Episode, SampledTurn
 from flexmg.errors import InvalidArgument
 from flexmg.seeding import stream
 
@@ -54,7 +59,9 @@ class MARFTConfig(PPOConfig):
     """Settings of MARFT; everything not listed here is :class:`PPOConfig`'s.
 
     Args:
-        importance: ``happo``, or ``none`` for a simultaneous update.
+        importance: ``happo``; ``recollect``, a fresh batch before each policy's update but
+            the first (its tokens count against the budget); or ``none``, a simultaneous
+            update.
         order: of the policies within an iteration: ``permute`` (a fresh random order),
             ``topological`` (by the mean layer of D of a policy's turns in the batch), or
             ``round-robin`` (one policy per iteration, the next every ``interval``).
@@ -63,7 +70,7 @@ class MARFTConfig(PPOConfig):
         lam_a: GAE lambda to the next layer.
     """
 
-    importance: Literal["happo", "none"] = "happo"
+    importance: Literal["happo", "recollect", "none"] = "happo"
     order: Literal["permute", "topological", "round-robin"] = "permute"
     interval: int = 1
     gamma_a: float = 1.0
@@ -71,16 +78,32 @@ class MARFTConfig(PPOConfig):
 
     def __post_init__(self) -> None:
         PPOConfig.__post_init__(self)
-        require_fraction("gamma_a", self.gamma_a)
-        require_fraction("lam_a", self.lam_a)
-        if self.importance not in ("happo", "none"):
-            raise InvalidArgument(f"importance {self.importance!r} is not 'happo' or 'none'")
-        if self.order not in ("permute", "topological", "round-robin"):
-            raise InvalidArgument(
-                f"order {self.order!r} is not 'permute', 'topological' or 'round-robin'"
-            )
+        require_fraction(self, "gamma_a", "lam_a")
+        require_one_of(self, "importance", ("happo", "recollect", "none"))
+        require_one_of(self, "order", ("permute", "topological", "round-robin"))
         if self.interval < 1:
             raise InvalidArgument(f"interval must be at least 1, not {self.interval}")
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """A batch with everything that the updates need, before any of them.
+
+    Args:
+        turns: of all episodes, end to end.
+        reading: the critic's inputs before them; ``values`` there; ``advantages``.
+        standard: the advantages as the policies learn from them.
+        old: pi_old per policy.
+        joint: see :func:`joint_steps`.
+    """
+
+    turns: list[SampledTurn]
+    reading: Reading
+    values: Floats
+    advantages: Floats
+    standard: Standardised
+    old: dict[str, Recorded]
+    joint: Indices
 
 
 class MARFT(TeamPPO):
@@ -93,10 +116,10 @@ class MARFT(TeamPPO):
     """
 
     Config: ClassVar[type] = MARFTConfig
+    config: MARFTConfig
 
     def __init__(self, team: Team, config: MARFTConfig, *, temperature: float) -> None:
         super().__init__(team, config, temperature=temperature)
-        self.config = config
         self.iterations = 0
 
     @staticmethod
@@ -104,60 +127,81 @@ class MARFT(TeamPPO):
         """One central critic, whatever the policies."""
         return (CRITIC,)
 
-    def update(self, batch: Batch, key: tuple[int, ...]) -> Metrics:
+    def update(self, batch: Batch, key: tuple[int, ...], collect: Collect) -> Metrics:
         """One iteration; see the module's docstring for the steps.
 
         Raises:
             InvalidArgument: a malformed episode.
             DivergenceError: a loss or gradient is not finite.
         """
-        episodes = batch.trainable
         self.iterations += 1
-        if not episodes:
+        if not batch.trainable:
             return {"skipped": "no episode to learn from"}
-        turns = flatten(episodes)
-        features = self.team.features([turn.state_ids for turn in turns])
-        values = self.value(CRITIC, features)
-        advantages = central_advantages(
-            episodes,
-            values,
-            self._final_values(batch),
-            gamma=self.config.gamma,
-            gamma_a=self.config.gamma_a,
-            lam=self.config.lam,
-            lam_a=self.config.lam_a,
-        )
-        standard = self.standardise(turns, advantages)
-        old = self.record(turns)
-
-        joint = joint_steps([len(episode.turns) for episode in episodes], turns)
-        factors = np.ones(len(turns))
-        waiting = np.ones(len(turns), dtype=bool)
+        data = self._assess(batch.trainable)
+        factors = np.ones(len(data.turns))
+        waiting = np.ones(len(data.turns), dtype=bool)
         capped: list[float] = []
         blocks: dict[str, Metrics] = {}
-        for policy in self._order(old, turns, key):
-            if policy not in old:
-                blocks[policy] = {"turns": 0, "skipped": "it has no turns in this batch"}
+        for place, policy in enumerate(self._order(data, key)):
+            if self.config.importance == "recollect" and place:
+                self._fit(data, (*key, place))
+                fresh = collect(place).trainable
+                if not fresh:
+                    blocks[policy] = {"turns": 0, "skipped": "its fresh batch has no episode"}
+                    continue
+                data = self._assess(fresh)
+                factors = np.ones(len(data.turns))
+            if policy not in data.old:
+                blocks[policy] = NO_TURNS
                 continue
-            own = old[policy].index
-            waiting[own] = False
-            capped += at_cap(factors[own]).tolist() if blocks else []
-            metrics, log_ratio = self.improve(policy, old[policy], standard, factors, key)
+            own = data.old[policy].index
+            metrics, log_ratio = self.improve(policy, data.old[policy], data.standard, key, factors)
             blocks[policy] = {**metrics, "importance": float(factors[own].mean())}
             if self.config.importance == "happo":
-                factors = carry_over(factors, joint, own, log_ratio.double().numpy(), waiting)
-        fitted = self.fit(CRITIC, features, values, advantages + values, key)
+                waiting[own] = False
+                capped += at_cap(factors[own]).tolist() if place else []
+                moved = log_ratio.double().numpy()
+                factors = carry_over(factors, data.joint, own, moved, waiting)
+        fitted = self._fit(data, key)
         return {
             **summarise(blocks),
             **fitted,
             "order": list(blocks),
             "importance_cap_rate": float(np.mean(capped)) if capped else 0.0,
-            "skipped_groups": len(standard.skipped),
+            "skipped_groups": len(data.standard.skipped),
         }
 
-    def _final_values(self, batch: Batch) -> NDArray[np.float64]:
+    def _assess(self, episodes: list[Episode]) -> Assessed:
+        """Values, advantages and pi_old of a batch."""
+        turns = flatten(episodes)
+        lengths = self.lengths(turns)
+        reading = self.read(CRITIC, turns, [turn.state_ids for turn in turns])
+        values = self.value(CRITIC, reading)
+        central = central_stream(
+            episodes,
+            self._final_values(episodes),
+            gamma=self.config.gamma,
+            gamma_a=self.config.gamma_a,
+            lam=self.config.lam,
+            lam_a=self.config.lam_a,
+        )
+        advantages = self.advantages(central, values, lengths)
+        return Assessed(
+            turns=turns,
+            reading=reading,
+            values=values,
+            advantages=advantages,
+            standard=self.standardise(turns, advantages, lengths),
+            old=self.record(turns),
+            joint=joint_steps([len(episode.turns) for episode in episodes], turns),
+        )
+
+    def _fit(self, data: Assessed, key: tuple[int, ...]) -> Metrics:
+        targets = data.advantages + data.values
+        return self.fit(CRITIC, data.reading, data.values, targets, key)
+
+    def _final_values(self, episodes: Sequence[Episode]) -> Floats:
         """V(final state) of truncated episodes, 0 for terminated ones."""
-        episodes = batch.trainable
         values = np.zeros(len(episodes))
         cut = [e for e, episode in enumerate(episodes) if not episode.terminated]
         states = [episodes[e].final_state_ids for e in cut]
@@ -168,12 +212,11 @@ class MARFT(TeamPPO):
                 "final_state_ids in the collector"
             )
         if cut:
-            values[cut] = self.value(CRITIC, self.team.features(known))
+            readers = [episodes[e].turns[-1].policy for e in cut]
+            values[cut] = self.value(CRITIC, self.team.read(CRITIC, known, policies=readers))
         return values
 
-    def _order(
-        self, old: Mapping[str, Recorded], turns: Sequence[SampledTurn], key: tuple[int, ...]
-    ) -> list[str]:
+    def _order(self, data: Assessed, key: tuple[int, ...]) -> list[str]:
         """The policies in the order of their updates this iteration."""
         policies = list(self.team.policies)
         if self.config.order == "round-robin":
@@ -181,8 +224,8 @@ class MARFT(TeamPPO):
             return [policies[turn % len(policies)]]
         if self.config.order == "topological":
             depth = {
-                policy: np.mean([turns[k].layer for k in recorded.index])
-                for policy, recorded in old.items()
+                policy: np.mean([turn.layer for turn in recorded.turns])
+                for policy, recorded in data.old.items()
             }
             return sorted(policies, key=lambda policy: depth.get(policy, np.inf))
         return [policies[k] for k in stream(*key, "order").permutation(len(policies))]
@@ -197,7 +240,7 @@ class MARFT(TeamPPO):
         self.iterations = state["iterations"]
 
 
-def joint_steps(lengths: Sequence[int], turns: Sequence[SampledTurn]) -> NDArray[np.int64]:
+def joint_steps(lengths: Sequence[int], turns: Sequence[SampledTurn]) -> Indices:
     """For each turn the number of its (episode, env step), counted over the batch, from 0."""
     episode = np.repeat(np.arange(len(lengths)), lengths)
     steps = np.array([turn.step for turn in turns])
@@ -206,12 +249,8 @@ def joint_steps(lengths: Sequence[int], turns: Sequence[SampledTurn]) -> NDArray
 
 
 def carry_over(
-    factors: NDArray[np.float64],
-    joint: NDArray[np.int64],
-    own: NDArray[np.int64],
-    log_ratio: NDArray[np.float64],
-    waiting: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+    factors: Floats, joint: Indices, own: Indices, log_ratio: Floats, waiting: NDArray[np.bool_]
+) -> Floats:
     """Multiply the factors of waiting turns by the ratios of an updated policy's turns.
 
     Args:
@@ -232,6 +271,6 @@ def carry_over(
     return np.where(waiting, np.exp(log_factors.clip(low, high)), factors)
 
 
-def at_cap(factors: NDArray[np.float64]) -> NDArray[np.bool_]:
+def at_cap(factors: Floats) -> NDArray[np.bool_]:
     """Which factors sit at one of the two caps."""
     return np.isclose(factors, SMALLEST_FACTOR) | np.isclose(factors, LARGEST_FACTOR)

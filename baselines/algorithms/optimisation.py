@@ -1,7 +1,7 @@
-"""The inner loop that MARFT and Independent PPO share, and the settings both have.
+"""The inner loop of every algorithm here.
 
 :func:`update_policy` optimises one policy on its own turns with the clipped surrogate;
-:func:`update_critic` fits one value head. What differs between the algorithms (whose
+:func:`update_critic` fits one critic. What differs between the algorithms (whose
 advantages, in which order, with which importance factors) is in their own files.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -18,109 +17,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from flexmg.baselines.algorithms.losses import (
-    DEFAULT_CLIP,
-    NORMALISATIONS,
-    Normalisation,
+    aggregate,
     clipped_surrogate,
+    divisor,
     k3,
     lengths,
     masked_sum,
     value_loss,
 )
-from flexmg.baselines.algorithms.protocol import Metrics, Team
+from flexmg.baselines.algorithms.protocol import Metrics, Reading, Team
+from flexmg.baselines.algorithms.settings import Level, PolicyConfig, PPOConfig
 from flexmg.baselines.rollout.turns import SampledTurn
-from flexmg.errors import FlexMGError, InvalidArgument
+from flexmg.errors import FlexMGError
 
 
 class DivergenceError(FlexMGError, ArithmeticError):
     """A loss or gradient is not finite; nothing of the broken step was applied."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PPOConfig:
-    """What MARFT and Independent PPO have in common, with the same defaults.
-
-    Args:
-        lr: AdamW step size of the policies (constant, no weight decay).
-        critic_lr: AdamW step size of the value heads.
-        epochs: passes over a policy's turns per iteration.
-        critic_epochs: passes of a value head over its turns per iteration.
-        minibatches: optimiser steps per pass.
-        micro_batch_tokens: the most tokens (prompt and action, padding included) in one
-            forward pass with gradient; bounds memory, never changes the result.
-        normalisation: how the token log-probs of an action make one log-prob: ``sum``
-            (the only one whose ratio is an importance weight), ``token`` or ``word``
-            (divided by the number of tokens, or of white-space words).
-        clip: half-width of the ratio's clip; None for the default of the normalisation,
-            ``inf`` for none.
-        gamma: discount per env step.
-        lam: GAE lambda per env step.
-        standardise: ``policy`` standardises advantages per policy and role, ``global``
-            over all turns (an ablation).
-        value_clip: the most a value may move per iteration, in units of reward.
-        huber: error at which the value loss turns from quadratic to linear.
-        max_grad_norm: gradients are scaled down to this norm, per policy and per critic.
-        target_kl: a policy stops its update once the k3 estimate per token of its move in
-            this iteration exceeds this; None never stops.
-        kl_coefficient: weight of the k3 estimate per token of KL(policy || base model).
-        entropy_coefficient: weight of the mean token entropy, as a bonus.
-        engine_cap: turns are weighted by min(pi_old / mu, engine_cap), mu being the
-            generation engine's own probability; 1 everywhere for an exact engine.
-    """
-
-    lr: float = 1e-3
-    critic_lr: float = 1e-3
-    epochs: int = 2
-    critic_epochs: int = 4
-    minibatches: int = 2
-    micro_batch_tokens: int = 4_096
-    normalisation: Normalisation = "sum"
-    clip: float | None = None
-    gamma: float = 0.99
-    lam: float = 0.95
-    standardise: Literal["policy", "global"] = "policy"
-    value_clip: float = 0.2
-    huber: float = 1.0
-    max_grad_norm: float = 1.0
-    target_kl: float | None = 0.05
-    kl_coefficient: float = 0.0
-    entropy_coefficient: float = 0.0
-    engine_cap: float = 2.0
-
-    def __post_init__(self) -> None:
-        positive = (
-            "lr critic_lr epochs critic_epochs minibatches micro_batch_tokens value_clip huber "
-            "max_grad_norm engine_cap"
-        )
-        for name in positive.split():
-            if not getattr(self, name) > 0:
-                raise InvalidArgument(f"{name} must be positive, not {getattr(self, name)!r}")
-        for name in ("clip", "target_kl"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InvalidArgument(f"{name} must be positive or none, not {value!r}")
-        for name in ("gamma", "lam"):
-            require_fraction(name, getattr(self, name))
-        for name in ("kl_coefficient", "entropy_coefficient"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InvalidArgument(f"{name} must not be negative, not {getattr(self, name)!r}")
-        if self.normalisation not in NORMALISATIONS:
-            raise InvalidArgument(
-                f"normalisation {self.normalisation!r} is not one of {NORMALISATIONS}"
-            )
-        if self.standardise not in ("policy", "global"):
-            raise InvalidArgument(f"standardise {self.standardise!r} is not 'policy' or 'global'")
-
-    @property
-    def ratio_clip(self) -> float:
-        """The clip in force."""
-        return DEFAULT_CLIP[self.normalisation] if self.clip is None else self.clip
-
-
-def require_fraction(name: str, value: float) -> None:
-    """Refuse a discount or lambda outside [0, 1] with ``InvalidArgument``."""
-    if not 0.0 <= value <= 1.0:
-        raise InvalidArgument(f"{name} must be between 0 and 1, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -139,12 +51,13 @@ class Recorded:
     log_probs: Tensor
     mask: Tensor
 
-    def engine_ratio(self) -> Tensor:
-        """pi_old / mu per turn, [B], mu being the engine's own probability of the action."""
+    def engine_ratio(self, level: Level = "action") -> Tensor:
+        """pi_old / mu, mu being the engine's own probability: [B], or [B, L] of tokens."""
         mu = torch.zeros_like(self.log_probs)
         for row, turn in enumerate(self.turns):
             mu[row, : len(turn.log_probs)] = torch.from_numpy(turn.log_probs)
-        return masked_sum(self.log_probs - mu, self.mask).exp()
+        gap = (self.log_probs - mu).masked_fill(~self.mask, 0.0)
+        return gap.exp() if level == "token" else gap.sum(dim=1).exp()
 
 
 def micro_batches(
@@ -178,7 +91,7 @@ def score(
     policy: str,
     turns: list[SampledTurn],
     index: NDArray[np.int64],
-    config: PPOConfig,
+    config: PolicyConfig,
     temperature: float,
 ) -> Recorded:
     """Score recorded turns with a policy as it is now; no gradient."""
@@ -201,28 +114,30 @@ def update_policy(
     old: Recorded,
     weights: Tensor,
     rows: NDArray[np.int64],
-    config: PPOConfig,
+    config: PolicyConfig,
     *,
     temperature: float,
     rng: np.random.Generator,
 ) -> Metrics:
     """Optimise min(rho M A, clip(rho) M A) over one policy's turns, all its epochs.
 
-    The loss of a minibatch is the mean over its turns. It stops early at ``target_kl``.
+    The loss of a minibatch is the mean over its turns (over its tokens with the aggregation
+    ``token-mean``). It stops early at ``target_kl``.
 
     Args:
         team: whose policy is updated.
         policy: its name.
         optimizer: of its parameters.
         old: its turns, with pi_old.
-        weights: M A per turn (any engine correction included), float32 [B].
+        weights: M A (any engine correction included), float32: [B] per turn at the action
+            level, [B, L] per token at the token level.
         rows: int64, the turns to learn from; the others' advantages are unusable.
         config: the settings.
         temperature: that the actions were sampled at.
         rng: shuffles the minibatches.
 
     Returns:
-        ``loss``, ``clip_fraction`` (of turns), ``grad_norm`` (before scaling) and
+        ``loss``, ``clip_fraction`` (of turns or tokens), ``grad_norm`` (before scaling) and
         ``entropy`` (None without a bonus) as means over optimiser steps, ``steps`` and
         ``stopped`` (whether the KL stop fired).
 
@@ -230,15 +145,17 @@ def update_policy(
         DivergenceError: a loss or gradient is not finite.
     """
     parameters = team.policy_parameters(policy)
+    aggregation = config.token_aggregation if config.level == "token" else "turn-sum"
     records: list[tuple[float, float, float, float]] = []
     stopped = False
     for _ in range(config.epochs):
         for chunk in np.array_split(rng.permutation(rows), min(config.minibatches, len(rows))):
             optimizer.zero_grad(set_to_none=True)
             total = clipped = moved = entropy = 0.0
+            whole = divisor(old.mask[chunk], aggregation)
             for part in micro_batches(old.turns, chunk.tolist(), config.micro_batch_tokens):
                 terms = _policy_terms(team, policy, old, part, weights, config, temperature)
-                loss = terms["loss"].sum() / len(chunk)
+                loss = terms["surrogate"].sum() / whole + terms["extra"].sum() / len(chunk)
                 if not torch.isfinite(loss):
                     raise DivergenceError(
                         f"the loss of policy {policy!r} is {loss.item()}; lower lr or "
@@ -269,10 +186,14 @@ def _policy_terms(
     old: Recorded,
     rows: list[int],
     weights: Tensor,
-    config: PPOConfig,
+    config: PolicyConfig,
     temperature: float,
 ) -> dict[str, Tensor]:
-    """Loss, clip indicator, summed k3 and mean token entropy of some turns, each [len(rows)]."""
+    """What some turns add to the loss and the records, each [len(rows)].
+
+    ``surrogate``, to be divided by the minibatch's divisor; ``extra`` (KL and entropy
+    terms), by its turns; share ``clipped``, summed k3 ``kl``, mean token ``entropy``.
+    """
     turns = [old.turns[k] for k in rows]
     scores = team.log_probs(
         policy, turns, temperature=temperature, entropy=config.entropy_coefficient > 0
@@ -282,18 +203,30 @@ def _policy_terms(
     new = scores.log_probs.masked_fill(~mask, 0.0)
     before = old.log_probs[rows, :columns].to(device)
     count = mask.sum(dim=1).clamp(min=1)
-    ratio = (masked_sum(new - before, mask) / lengths(turns, mask, config.normalisation)).exp()
-    loss, clipped = clipped_surrogate(ratio, weights[rows].to(device), config.ratio_clip)
-    entropy = torch.zeros_like(loss)
+    if config.level == "token":
+        own = weights[rows, :columns].to(device)
+        tokens, stopped = clipped_surrogate((new - before).exp(), own, *config.ratio_clip)
+        surrogate = aggregate(tokens, mask, config.token_aggregation)
+        clipped = masked_sum(stopped.float(), mask) / count
+    else:
+        moved = masked_sum(new - before, mask) / lengths(turns, mask, config.normalisation)
+        own = weights[rows].to(device)
+        surrogate, clipped = clipped_surrogate(moved.exp(), own, *config.ratio_clip)
+    extra = entropy = torch.zeros_like(surrogate)
     if scores.entropy is not None:
         entropy = masked_sum(scores.entropy, mask) / count
-        loss = loss - config.entropy_coefficient * entropy
+        extra = extra - config.entropy_coefficient * entropy
     if config.kl_coefficient > 0:
         base = team.base_log_probs(turns, temperature=temperature)
         reference = base.log_probs.masked_fill(~base.mask, 0.0)
-        loss = loss + config.kl_coefficient * masked_sum(k3(new, reference), mask) / count
-    moved = masked_sum(k3(before, new.detach()), mask)
-    return {"loss": loss, "clipped": clipped, "kl": moved, "entropy": entropy.detach()}
+        extra = extra + config.kl_coefficient * masked_sum(k3(new, reference), mask) / count
+    return {
+        "surrogate": surrogate,
+        "extra": extra,
+        "clipped": clipped,
+        "kl": masked_sum(k3(before, new.detach()), mask),
+        "entropy": entropy.detach(),
+    }
 
 
 def _clip_gradients(parameters: list[torch.nn.Parameter], most: float, whose: str) -> float:
@@ -307,7 +240,7 @@ def _clip_gradients(parameters: list[torch.nn.Parameter], most: float, whose: st
 
 
 def _summary(
-    records: list[tuple[float, float, float, float]], stopped: bool, config: PPOConfig
+    records: list[tuple[float, float, float, float]], stopped: bool, config: PolicyConfig
 ) -> Metrics:
     names = ("loss", "clip_fraction", "grad_norm", "entropy")
     means: Metrics = dict.fromkeys(names)
@@ -322,40 +255,46 @@ def update_critic(
     team: Team,
     critic: str,
     optimizer: torch.optim.Optimizer,
-    features: Tensor,
+    reading: Reading,
     old_values: NDArray[np.float64],
     targets: NDArray[np.float64],
     config: PPOConfig,
     *,
     rng: np.random.Generator,
 ) -> float:
-    """Fit one value head to its targets; returns the mean loss over optimiser steps.
+    """Fit one critic to its targets; returns the mean loss over optimiser steps.
 
     Args:
         team: whose critic is updated.
         critic: its name.
         optimizer: of its parameters.
-        features: [B, H].
-        old_values: [B], V before the update, in units of reward.
-        targets: [B], A + V.
+        reading: the critic's inputs, one per turn; one position per turn or per token.
+        old_values: V before the update at every position, in units of reward.
+        targets: A + V, laid out like ``old_values``.
         config: the settings.
-        rng: shuffles the minibatches.
+        rng: shuffles the minibatches of turns.
 
     Raises:
         DivergenceError: a loss or gradient is not finite.
     """
     parameters = team.critic_parameters(critic)
-    before = torch.from_numpy(old_values).to(features.device, torch.float32)
-    goal = torch.from_numpy(targets).to(features.device, torch.float32)
+    before, goal = torch.from_numpy(old_values).float(), torch.from_numpy(targets).float()
+    starts = np.cumsum(reading.lengths) - reading.lengths
     losses = []
     for _ in range(config.critic_epochs):
-        shuffled = rng.permutation(len(features))
-        for chunk in np.array_split(shuffled, min(config.minibatches, len(features))):
+        shuffled = rng.permutation(len(reading))
+        for chunk in np.array_split(shuffled, min(config.minibatches, len(reading))):
             optimizer.zero_grad(set_to_none=True)
-            rows = torch.from_numpy(chunk).to(features.device)
-            values = team.values(critic, features[rows])
+            place = np.concatenate(
+                [np.arange(starts[k], starts[k] + reading.lengths[k]) for k in chunk]
+            )
+            values = team.values(critic, reading[chunk])
             loss = value_loss(
-                values, before[rows], goal[rows], clip=config.value_clip, huber=config.huber
+                values,
+                before[place].to(values.device),
+                goal[place].to(values.device),
+                clip=config.value_clip,
+                huber=config.huber,
             ).mean()
             loss.backward()
             _clip_gradients(parameters, config.max_grad_norm, f"critic {critic!r}")

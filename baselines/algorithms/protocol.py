@@ -7,7 +7,7 @@ episodes. It sees the team only through :class:`Team`, and nothing of any enviro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,6 +18,9 @@ from torch.nn import Parameter
 from flexmg.baselines.rollout.turns import Batch, SampledTurn
 
 Metrics = dict[str, Any]
+# The n-th fresh batch of an iteration (n from 1), on the same problems, played by the team
+# as it is now. Its tokens and episodes count against the run's budget.
+Collect = Callable[[int], Batch]
 
 
 class Scores(Protocol):
@@ -42,6 +45,28 @@ class Scores(Protocol):
         ...
 
 
+class Reading(Protocol):
+    """B critic inputs. ``lengths`` are the positions of each at which there is a value.
+
+    Without actions there is one position, the last token of the input. With actions there
+    are as many as the action has tokens, each where that token is predicted: the first at
+    the last token of the input.
+    """
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Positions per input, [B]."""
+        ...
+
+    def __len__(self) -> int:
+        """B."""
+        ...
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> Reading:
+        """The chosen inputs, in the order of ``rows``."""
+        ...
+
+
 class Team(Protocol):
     """What an algorithm may ask of the agents: one adapter per policy, and critic heads."""
 
@@ -49,7 +74,11 @@ class Team(Protocol):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Names of the policies, in a fixed order."""
+        """Names of the policies that learn, in a fixed order.
+
+        Turns of other policies (frozen ones, scripted agents, endpoints) are in the batch
+        too; an algorithm may learn from what came of them, and never updates them.
+        """
         ...
 
     @property
@@ -76,12 +105,29 @@ class Team(Protocol):
         """What an update of this policy changes; disjoint between policies."""
         ...
 
-    def features(self, inputs: Sequence[NDArray[np.int32]]) -> Tensor:
-        """Hidden states [B, H] of the frozen base at the last token of each input."""
+    def read(
+        self,
+        critic: str,
+        inputs: Sequence[NDArray[np.int32]],
+        *,
+        policies: Sequence[str],
+        actions: Sequence[NDArray[np.int32]] | None = None,
+    ) -> Reading:
+        """Critic inputs, read once and valued as often as needed.
+
+        Args:
+            critic: who is going to value them.
+            inputs: B sequences of token ids, int32.
+            policies: B names: who acts after each input; its tokenizer made the ids.
+            actions: B actions that follow the inputs; then every token has a position.
+        """
         ...
 
-    def values(self, critic: str, features: Tensor) -> Tensor:
-        """Values [B] in units of reward, with gradient to this critic's parameters."""
+    def values(self, critic: str, reading: Any) -> Tensor:
+        """Values at every position of what :meth:`read` gave, [sum(lengths)].
+
+        In units of reward, with gradient to this critic's parameters only.
+        """
         ...
 
     def critic_parameters(self, critic: str) -> list[Parameter]:
@@ -106,12 +152,14 @@ class Algorithm(Protocol):
         """Names of the value heads that the team is to have; none for a critic-free method."""
         ...
 
-    def update(self, batch: Batch, key: tuple[int, ...]) -> Metrics:
+    def update(self, batch: Batch, key: tuple[int, ...], collect: Collect) -> Metrics:
         """Learn from one iteration's episodes.
 
         Args:
             batch: ``batch.trainable`` are the episodes to learn from.
             key: seeds every random choice of this update, so that a resumed run repeats it.
+            collect: for algorithms that want to see what an update has changed:
+                ``collect(1)``, ``collect(2)`` ... play fresh batches.
 
         Returns:
             Metrics, JSON-serialisable. The trainer charts ``kl``, ``value_loss``,

@@ -26,6 +26,8 @@ GROUP = "flexmg.algorithms"
 BUILT_IN = {
     "marft": EntryPoint("marft", "flexmg.baselines.algorithms.marft:MARFT", GROUP),
     "ippo": EntryPoint("ippo", "flexmg.baselines.algorithms.ippo:IPPO", GROUP),
+    "maporl": EntryPoint("maporl", "flexmg.baselines.algorithms.maporl:MAPoRL", GROUP),
+    "grpo": EntryPoint("grpo", "flexmg.baselines.algorithms.grpo:GRPO", GROUP),
 }
 
 

@@ -17,6 +17,7 @@ from flexmg.agents import role_of
 from flexmg.baselines.models.adapters import Adapters, LoraSettings, seeded
 from flexmg.baselines.models.base import Base
 from flexmg.baselines.models.critic import ValueHead
+from flexmg.baselines.models.reading import FrozenReading, Sequences
 from flexmg.baselines.rollout.turns import SampledTurn
 from flexmg.errors import CheckpointError, InvalidArgument
 
@@ -62,7 +63,7 @@ class Team:
         lora: rank and scale of the adapters.
         seed: of adapters and value heads.
         token_budget: the most tokens (padding included) of one forward pass in ``log_probs``
-            and ``features``; more pays on a GPU only.
+            and ``read``; more pays on a GPU only.
 
     Raises:
         InvalidArgument: an agent without a policy, an entry for nobody, an unknown word.
@@ -122,30 +123,54 @@ class Team:
         with self.adapters.acting(None), torch.no_grad():
             return self._score(turns, temperature, entropy=False)
 
-    def features(self, inputs: Sequence[NDArray[np.int32]]) -> torch.Tensor:
-        """Critic inputs to float32 features [B, H], without gradients.
+    def read(
+        self,
+        critic: str,
+        inputs: Sequence[NDArray[np.int32]],
+        *,
+        policies: Sequence[str],
+        actions: Sequence[NDArray[np.int32]] | None = None,
+    ) -> FrozenReading:
+        """Critic inputs as the base's last hidden states (adapters off), without gradients.
 
-        They are the base's last hidden states (adapters off) at the last token of each
-        input. Equal inputs are read once.
+        Equal inputs are read once.
+
+        Args:
+            critic: who is going to value them.
+            inputs: B sequences of token ids, each at least one.
+            policies: B names: who acts after each input.
+            actions: B actions that follow the inputs. Then there is a position for every
+                token of an action, where that token is predicted; else one per input, its
+                last token.
         """
-        distinct: dict[bytes, int] = {}
-        index = [distinct.setdefault(ids.tobytes(), len(distinct)) for ids in inputs]
-        unique = [np.frombuffer(ids, dtype=inputs[0].dtype) for ids in distinct]
-        out = torch.zeros(len(unique), self.base.width, device=self.base.device)
+        del policies  # all of them share the one base
+        self._head(critic)
+        wanted = Sequences.of(inputs, actions)
+        distinct: dict[tuple[bytes, int], int] = {}
+        index = [
+            distinct.setdefault((ids.tobytes(), int(length)), len(distinct))
+            for ids, length in zip(wanted.ids, wanted.lengths, strict=True)
+        ]
+        unique = [np.frombuffer(ids, dtype=np.int32) for ids, _ in distinct]
+        lengths = np.array([length for _, length in distinct], dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        device = self.base.device
+        out = torch.zeros(int(lengths.sum()), self.base.width, device=device)
         with self.adapters.acting(None), torch.no_grad():
             for rows in self._buckets([len(ids) for ids in unique]):
                 hidden = self.base.hidden(self._right_padded([unique[i] for i in rows]))
-                last = torch.tensor([len(unique[i]) - 1 for i in rows], device=self.base.device)
-                picked = hidden[torch.arange(len(rows), device=self.base.device), last]
-                out[torch.tensor(rows, device=self.base.device)] = picked.float()
-        return out[torch.tensor(index, device=self.base.device, dtype=torch.long)]
+                for row, i in enumerate(rows):
+                    end, count = len(unique[i]), int(lengths[i])
+                    own = hidden[row, end - count : end].float()
+                    out[starts[i] : starts[i] + count] = own
+        return FrozenReading(out, lengths)[np.array(index, dtype=np.int64)]
 
-    def values(self, critic: str, features: torch.Tensor) -> torch.Tensor:
-        """Values [B] of features [B, H]; differentiable with respect to the value head.
+    def values(self, critic: str, reading: FrozenReading) -> torch.Tensor:
+        """Values [sum(lengths)] of a reading; differentiable with respect to the value head.
 
-        The first batch of two or more rows fixes how a head standardises its inputs.
+        The first batch of two or more positions fixes how a head standardises its inputs.
         """
-        return self._head(critic)(features)
+        return self._head(critic)(reading.features)
 
     def policy_parameters(self, policy: str) -> list[torch.nn.Parameter]:
         """The adapter's parameters, in a fixed order."""

@@ -29,6 +29,7 @@ from flexmg.baselines.models.adapters import LoraSettings
 from flexmg.baselines.models.base import load_base
 from flexmg.baselines.models.team import PolicyMap, Team, assign_policies
 from flexmg.baselines.rollout.collector import Collector, RolloutSettings
+from flexmg.baselines.rollout.turns import Batch
 from flexmg.baselines.training import checkpoint, report
 from flexmg.baselines.training.config import FILE as CONFIG
 from flexmg.baselines.training.config import RunConfig
@@ -136,15 +137,30 @@ class Trainer:
         started = perf_counter()
         key = (self.config.seed, TRAINING, number)
         self.progress.phase("rollouts")
-        batch = self.collector.collect(self.curriculum(number), self.config.samples, key)
+        problems = self.curriculum(number)
+        batch = self.collector.collect(problems, self.config.samples, key)
         played = perf_counter()
+        fresh: list[Batch] = []
+
+        def collect(place: int) -> Batch:
+            self.progress.phase(f"rollouts (fresh batch {place})")
+            # The algorithm's own draws use words after the key, this one a number.
+            again = self.collector.collect(problems, self.config.samples, (*key, place))
+            fresh.append(again)
+            self.progress.phase("update")
+            return again
+
         self.progress.phase("update")
-        metrics = self.algorithm.update(batch, key)
+        metrics = self.algorithm.update(batch, key, collect)
         learned = perf_counter()
         self.records.add_episodes(
             f"iteration-{number:05d}", batch.episodes[: self.config.logged_episodes]
         )
         described = describe(batch)
+        for extra in map(describe, fresh):
+            # Their accuracy is of a team in the middle of an update; what they cost counts.
+            for name in ("tokens", "episodes", "infra_errors"):
+                described[name] += extra[name]
         return {
             "iteration": number,
             **described,

@@ -20,6 +20,18 @@ class TableScores:
     entropy: torch.Tensor | None
 
 
+class TableReading:
+    def __init__(self, places):
+        self.places = places
+        self.lengths = np.array([len(row) for row in places], dtype=np.int64)
+
+    def __len__(self):
+        return len(self.places)
+
+    def __getitem__(self, rows):
+        return TableReading([self.places[k] for k in rows])
+
+
 class TabularTeam:
     """Every token of an action is drawn from softmax(table[last prompt token])."""
 
@@ -67,11 +79,17 @@ class TabularTeam:
     def policy_parameters(self, policy):
         return [self.tables[policy]]
 
-    def features(self, inputs):
-        return torch.eye(self.states)[[int(ids[-1]) for ids in inputs]]
+    def read(self, critic, inputs, *, policies, actions=None):
+        """Each position is read as the token id just before it."""
+        assert len(policies) == len(inputs)
+        tails = actions if actions is not None else [[0]] * len(inputs)
+        places = [
+            [int(ids[-1]), *map(int, tail[:-1])] for ids, tail in zip(inputs, tails, strict=True)
+        ]
+        return TableReading(places)
 
-    def values(self, critic, features):
-        return features @ self.heads[critic]
+    def values(self, critic, reading):
+        return self.heads[critic][[place for row in reading.places for place in row]]
 
     def critic_parameters(self, critic):
         return [self.heads[critic]]
@@ -132,3 +150,8 @@ def sample_actions(team: TabularTeam, policy: str, n: int, rng, state: int = 0):
     logs = torch.log_softmax(team.tables[policy][state].detach(), dim=-1).numpy()
     chosen = rng.choice(len(logs), size=n, p=np.exp(logs) / np.exp(logs).sum())
     return chosen, logs[chosen]
+
+
+def no_fresh_batch(place: int):
+    """For algorithms that must not ask for one."""
+    raise AssertionError(f"fresh batch {place} was asked for")

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tabular_team import TabularTeam, episode, sample_actions, turn
+from tabular_team import TabularTeam, episode, no_fresh_batch, sample_actions, turn
 
 from flexmg.baselines.algorithms.ippo import IPPO, IPPOConfig
 from flexmg.baselines.algorithms.marft import MARFT, MARFTConfig
@@ -49,7 +49,7 @@ def test_bandit_of_two_agents_is_solved(algorithm, config, critics):
     learner = algorithm(team, config, temperature=1.0)
     rng = np.random.default_rng(0)
     for iteration in range(40):
-        learner.update(bandit_batch(team, rng), (iteration,))
+        learner.update(bandit_batch(team, rng), (iteration,), no_fresh_batch)
     assert team.probability("planner", 2) > 0.9
     assert team.probability("solver", 2, state=3) > 0.9
 
@@ -66,7 +66,7 @@ def test_each_critic_learns_from_its_own_agents_rewards():
         )
         for k in range(8)
     ]
-    learner.update(Batch(batch), (0,))
+    learner.update(Batch(batch), (0,), no_fresh_batch)
     assert team.heads["voter"][0].item() == pytest.approx(0.0, abs=1e-6)
     assert team.heads["judge"][0].item() < -0.15
 
@@ -76,8 +76,8 @@ def test_agents_that_share_a_policy_keep_trajectories_of_their_own():
     team = TabularTeam(["team"], ["team"], states=2)
     learner = IPPO(team, IPPOConfig(gamma=1.0, lam=1.0), temperature=1.0)
     seen = []
-    learner.standardise = lambda turns, advantages: (
-        seen.append(advantages.copy()) or IPPO.standardise(learner, turns, advantages)
+    learner.standardise = lambda turns, advantages, lengths: (
+        seen.append(advantages.copy()) or IPPO.standardise(learner, turns, advantages, lengths)
     )
     turns = [
         turn("voter_0", [0], policy="team"),
@@ -85,7 +85,7 @@ def test_agents_that_share_a_policy_keep_trajectories_of_their_own():
         turn("voter_0", [0], policy="team", step=1),
     ]
     paid = {"voter_0": 1.0, "voter_1": 0.25}
-    learner.update(Batch([episode(turns, [0.0, 0.0], agent_rewards=paid)]), (0,))
+    learner.update(Batch([episode(turns, [0.0, 0.0], agent_rewards=paid)]), (0,), no_fresh_batch)
     assert seen[0].tolist() == [1.0, 0.25, 1.0]
 
 
@@ -106,4 +106,4 @@ def test_truncated_episode_without_that_observation_is_refused():
     team = TabularTeam(["solver"], ["solver"])
     ep = episode([turn("solver_0", [1])], [0.0], terminated=False)
     with pytest.raises(InvalidArgument, match="final observation"):
-        IPPO(team, IPPOConfig(), temperature=1.0).update(Batch([ep]), (0,))
+        IPPO(team, IPPOConfig(), temperature=1.0).update(Batch([ep]), (0,), no_fresh_batch)

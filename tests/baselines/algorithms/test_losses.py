@@ -13,7 +13,9 @@ from tabular_team import turn
 from flexmg.baselines.algorithms.losses import (
     DEFAULT_CLIP,
     NORMALISATIONS,
+    aggregate,
     clipped_surrogate,
+    divisor,
     k3,
     lengths,
     masked_sum,
@@ -32,13 +34,13 @@ from flexmg.baselines.algorithms.losses import (
     ],
 )
 def test_clipped_surrogate_hand_computed(ratio, advantage, loss, clipped):
-    got, where = clipped_surrogate(torch.tensor([ratio]), torch.tensor([advantage]), 0.2)
+    got, where = clipped_surrogate(torch.tensor([ratio]), torch.tensor([advantage]), 0.2, 0.2)
     assert got.item() == pytest.approx(loss)
     assert where.item() is clipped
 
 
 def test_infinite_clip_never_clips():
-    got, where = clipped_surrogate(torch.tensor([50.0]), torch.tensor([3.0]), math.inf)
+    got, where = clipped_surrogate(torch.tensor([50.0]), torch.tensor([3.0]), math.inf, math.inf)
     assert (got.item(), where.item()) == (-150.0, False)
 
 
@@ -108,3 +110,26 @@ def test_k3_averages_to_the_true_divergence(p_logits, q_logits):
     expected = (p.exp() * (p - q)).sum().item()
     assert (p.exp() * k3(p, q)).sum().item() == pytest.approx(expected, abs=1e-9)
     assert (k3(p, q) >= 0).all()
+
+
+def test_a_higher_clip_above_one_lets_good_actions_move_further():
+    ratio, advantage = torch.tensor([1.25, 1.4, 0.7]), torch.tensor([1.0, 1.0, -1.0])
+    got, where = clipped_surrogate(ratio, advantage, 0.2, 0.28)
+    assert got.tolist() == pytest.approx([-1.25, -1.28, 0.8])
+    assert where.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "loss"),
+    [
+        ("turn-sum", (1 + 2 + 3 + 10) / 2),
+        ("turn-mean", (2 + 10) / 2),
+        ("token-mean", 16 / 4),
+    ],
+)
+def test_aggregations_hand_computed(aggregation, loss):
+    """A turn of three tokens and one of one token, padded with NaN."""
+    tokens = torch.tensor([[1.0, 2.0, 3.0], [10.0, math.nan, math.nan]])
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    terms = aggregate(tokens, mask, aggregation)
+    assert (terms.sum() / divisor(mask, aggregation)).item() == pytest.approx(loss)

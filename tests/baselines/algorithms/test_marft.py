@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from tabular_team import TabularTeam, episode, sample_actions, turn
+from tabular_team import TabularTeam, episode, no_fresh_batch, sample_actions, turn
 
 from flexmg.baselines.algorithms.losses import clipped_surrogate, masked_sum
 from flexmg.baselines.algorithms.marft import MARFT, MARFTConfig, carry_over, joint_steps
@@ -54,7 +54,7 @@ def play_payoff(algorithm, team: TabularTeam, rng, episodes: int, iteration: int
         )
         for k in range(episodes)
     ]
-    algorithm.update(Batch(batch), (iteration,))
+    algorithm.update(Batch(batch), (iteration,), no_fresh_batch)
 
 
 def payoff_after_training(seed: int, iterations: int, **settings) -> float:
@@ -89,7 +89,7 @@ def test_importance_none_equals_a_simultaneous_update_bit_for_bit():
     batch = chain_batch(np.random.default_rng(0))
     config = MARFTConfig(importance="none", epochs=1, minibatches=1, target_kl=None)
     sequential, simultaneous = chain_team(), chain_team()
-    MARFT(sequential, config, temperature=1.0).update(batch, (3,))
+    MARFT(sequential, config, temperature=1.0).update(batch, (3,), no_fresh_batch)
 
     turns = [t for e in batch.episodes for t in e.turns]
     # V = 0 at first, one env step, one turn per layer: the outcome, faded by lam_a per layer.
@@ -111,7 +111,7 @@ def test_importance_none_equals_a_simultaneous_update_bit_for_bit():
         mu = torch.tensor([t.log_probs.sum() for t in own])
         engine = (masked_sum(old, scores.mask) - mu).exp()
         assert torch.allclose(engine, torch.ones(len(own)), atol=1e-5)
-        loss, _ = clipped_surrogate(ratio, torch.tensor(advantage[size]).float(), 0.2)
+        loss, _ = clipped_surrogate(ratio, torch.tensor(advantage[size]).float(), 0.2, 0.2)
         joint = joint + loss.sum() / len(own)
         optimisers.append(
             torch.optim.AdamW(
@@ -130,7 +130,7 @@ def update_in_order(roles, **settings) -> dict[str, list]:
     """One update of teams that differ only in how their policies are listed (and so permuted)."""
     team = TabularTeam(roles, ["central"], states=3, actions=3)
     batch = chain_batch(np.random.default_rng(1))
-    MARFT(team, MARFTConfig(**settings), temperature=1.0).update(batch, (5,))
+    MARFT(team, MARFTConfig(**settings), temperature=1.0).update(batch, (5,), no_fresh_batch)
     return tables(team)
 
 
@@ -193,7 +193,7 @@ def test_factor_of_the_second_policy_is_the_first_ones_own_ratio():
         for a in (0, 1)
         for b in (0, 0, 1)
     ]
-    metrics = MARFT(team, config, temperature=1.0).update(Batch(batch), (0,))
+    metrics = MARFT(team, config, temperature=1.0).update(Batch(batch), (0,), no_fresh_batch)
     new = [team.probability("row", action) / 0.5 for action in (0, 0, 0, 1, 1, 1)]
     assert metrics["order"] == ["row", "column"]
     assert metrics["policies"]["row"]["importance"] == 1.0
@@ -206,7 +206,8 @@ def test_round_robin_updates_one_policy_per_interval():
     updated = []
     for iteration in range(6):
         before = dict(team.versions)
-        algorithm.update(chain_batch(np.random.default_rng(iteration)), (iteration,))
+        batch = chain_batch(np.random.default_rng(iteration))
+        algorithm.update(batch, (iteration,), no_fresh_batch)
         updated += [p for p in ROLES if team.versions[p] > before[p]]
     assert updated == ["planner", "planner", "solver", "solver", "judge", "judge"]
 
@@ -214,23 +215,21 @@ def test_round_robin_updates_one_policy_per_interval():
 def test_topological_order_follows_the_mean_layer():
     team = TabularTeam(["judge", "solver", "planner"], ["central"], states=3, actions=3)
     algorithm = MARFT(team, MARFTConfig(order="topological"), temperature=1.0)
-    metrics = algorithm.update(chain_batch(np.random.default_rng(0)), (0,))
+    metrics = algorithm.update(chain_batch(np.random.default_rng(0)), (0,), no_fresh_batch)
     assert metrics["order"] == list(ROLES)
 
 
 def test_permuted_order_is_fresh_each_iteration():
     algorithm = MARFT(chain_team(), MARFTConfig(), temperature=1.0)
-    orders = {
-        tuple(algorithm.update(chain_batch(np.random.default_rng(0)), (k,))["order"])
-        for k in range(20)
-    }
+    batch = chain_batch(np.random.default_rng(0))
+    orders = {tuple(algorithm.update(batch, (k,), no_fresh_batch)["order"]) for k in range(20)}
     assert len(orders) > 3
 
 
 def test_policy_without_turns_is_skipped_and_logged():
     team = TabularTeam([*ROLES, "critic"], ["central"], states=3, actions=3)
     metrics = MARFT(team, MARFTConfig(), temperature=1.0).update(
-        chain_batch(np.random.default_rng(0)), (0,)
+        chain_batch(np.random.default_rng(0)), (0,), no_fresh_batch
     )
     assert metrics["policies"]["critic"]["skipped"] == "it has no turns in this batch"
 
@@ -240,7 +239,7 @@ def test_equal_outcomes_give_no_gradient_and_say_so():
     batch = chain_batch(np.random.default_rng(0))
     for ep in batch.episodes:
         ep.step_rewards[:] = 1.0
-    metrics = MARFT(team, MARFTConfig(), temperature=1.0).update(batch, (0,))
+    metrics = MARFT(team, MARFTConfig(), temperature=1.0).update(batch, (0,), no_fresh_batch)
     assert all("equal" in block["skipped"] for block in metrics["policies"].values())
     assert tables(team) == tables(chain_team())
 
@@ -256,7 +255,7 @@ def test_episodes_with_an_infra_error_teach_nothing():
     results = []
     for batch in (clean, marked):
         team = chain_team()
-        MARFT(team, MARFTConfig(), temperature=1.0).update(batch, (0,))
+        MARFT(team, MARFTConfig(), temperature=1.0).update(batch, (0,), no_fresh_batch)
         results.append(tables(team))
     assert results[0] == results[1]
 
@@ -266,7 +265,7 @@ def test_a_batch_of_infra_errors_is_no_update():
     for ep in batch.episodes:
         ep.infra_error = True
     algorithm = MARFT(chain_team(), MARFTConfig(), temperature=1.0)
-    assert algorithm.update(batch, (0,)) == {"skipped": "no episode to learn from"}
+    assert algorithm.update(batch, (0,), no_fresh_batch) == {"skipped": "no episode to learn from"}
 
 
 def test_truncated_episode_bootstraps_from_the_final_state():
@@ -277,7 +276,7 @@ def test_truncated_episode_bootstraps_from_the_final_state():
     for ep in batch.episodes:
         ep.terminated = False
         ep.final_state_ids = np.array([2], dtype=np.int32)
-    got = MARFT(team, MARFTConfig(), temperature=1.0)._final_values(batch)
+    got = MARFT(team, MARFTConfig(), temperature=1.0)._final_values(batch.episodes)
     assert got.tolist() == [5.0] * len(batch.episodes)
 
 
@@ -285,7 +284,7 @@ def test_truncated_episode_without_a_final_state_is_refused():
     batch = chain_batch(np.random.default_rng(0))
     batch.episodes[0].terminated = False
     with pytest.raises(InvalidArgument, match="final state"):
-        MARFT(chain_team(), MARFTConfig(), temperature=1.0).update(batch, (0,))
+        MARFT(chain_team(), MARFTConfig(), temperature=1.0).update(batch, (0,), no_fresh_batch)
 
 
 @pytest.mark.parametrize(
@@ -295,3 +294,65 @@ def test_truncated_episode_without_a_final_state_is_refused():
 def test_bad_settings_are_refused(settings):
     with pytest.raises(InvalidArgument, match=next(iter(settings))):
         MARFTConfig(**settings)
+
+
+def test_recollect_plays_a_fresh_batch_before_each_policy_but_the_first():
+    """The team that plays it has changed by the update before; the first batch is the given one."""
+    team = chain_team()
+    config = MARFTConfig(importance="recollect", order="topological", lr=0.1)
+    algorithm = MARFT(team, config, temperature=1.0)
+    played = []
+
+    def collect(place):
+        played.append((place, dict(team.versions)))
+        return chain_batch(np.random.default_rng(place))
+
+    got = algorithm.update(chain_batch(np.random.default_rng(0)), (1,), collect)
+    assert got["order"] == list(ROLES)
+    assert played == [
+        (1, {"planner": 1, "solver": 0, "judge": 0}),
+        (2, {"planner": 1, "solver": 1, "judge": 0}),
+    ]
+    assert {block["importance"] for block in got["policies"].values()} == {1.0}
+
+
+def test_recollected_policies_learn_from_the_fresh_batch_alone():
+    """The second policy's update equals one on the fresh batch of a team that is as far."""
+    first, second = (chain_batch(np.random.default_rng(seed)) for seed in (0, 1))
+    settings = {"order": "topological", "lr": 0.1, "critic_lr": 1e-12}
+    team = chain_team()
+    recollect = MARFT(team, MARFTConfig(importance="recollect", **settings), temperature=1.0)
+    recollect.update(first, (1,), lambda place: second)
+    other = chain_team()
+    other.tables["planner"].data.copy_(team.tables["planner"].data)
+    MARFT(other, MARFTConfig(importance="none", **settings), temperature=1.0).update(
+        second, (1,), no_fresh_batch
+    )
+    assert torch.allclose(other.tables["solver"], team.tables["solver"], atol=1e-6)
+    assert torch.allclose(other.tables["judge"], team.tables["judge"], atol=1e-6)
+
+
+def test_a_role_whose_advantages_are_all_equal_is_named_as_idle():
+    team = TabularTeam(["team"], ["central"], states=3, actions=3)
+    made = []
+    for sample in range(6):
+        # Only the planner's step is paid, and differently; the judge acts after it, for nothing.
+        turns = [
+            turn("planner_0", [sample % 3], policy="team", log_probs=[math.log(1 / 3)]),
+            turn("judge_0", [1], policy="team", step=1, log_probs=[math.log(1 / 3)]),
+        ]
+        made.append(episode(turns, [float(sample % 2), 0.0], sample=sample))
+    got = MARFT(team, MARFTConfig(), temperature=1.0).update(Batch(made), (0,), no_fresh_batch)
+    block = got["policies"]["team"]
+    assert block["idle_roles"] == {"judge": "all its advantages are equal"}
+    assert (block["turns"], block["used"]) == (12, 6)
+    assert "skipped" not in block
+
+
+def test_a_policy_without_any_gradient_says_why_by_role():
+    batch = chain_batch(np.random.default_rng(0))
+    for ep in batch.episodes:
+        ep.step_rewards[:] = 1.0
+    got = MARFT(chain_team(), MARFTConfig(), temperature=1.0).update(batch, (0,), no_fresh_batch)
+    assert got["policies"]["solver"]["skipped"] == "solver: all its advantages are equal"
+    assert got["skipped_groups"] == 3

@@ -14,13 +14,13 @@ from tabular_team import TabularTeam, turn
 from flexmg.baselines.algorithms.losses import NORMALISATIONS
 from flexmg.baselines.algorithms.optimisation import (
     DivergenceError,
-    PPOConfig,
     adamw,
     explained_variance,
     micro_batches,
     score,
     update_policy,
 )
+from flexmg.baselines.algorithms.settings import PPOConfig
 from flexmg.errors import InvalidArgument
 
 START = torch.tensor([[0.3, -0.2, 0.8], [0.1, 0.5, -0.7]])

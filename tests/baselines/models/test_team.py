@@ -1,4 +1,4 @@
-"""Scores, features and values of a team, against the plain model read one row at a time."""
+"""Scores, readings and values of a team, against the plain model read one row at a time."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
 from flexmg.baselines.models.base import Base, load_base
+from flexmg.baselines.models.reading import FrozenReading
 from flexmg.baselines.models.team import Team, assign_policies
 from flexmg.baselines.rollout.turns import SampledTurn
 from flexmg.errors import CheckpointError, InvalidArgument
@@ -217,9 +218,13 @@ def inputs(count: int, seed: int = 1) -> list[np.ndarray]:
     return [rng.integers(0, 256, rng.integers(1, 60)).astype(np.int32) for _ in range(count)]
 
 
+def read(team: Team, states, actions=None):
+    return team.read("central", states, policies=["worker"] * len(states), actions=actions)
+
+
 def test_features_are_the_bases_last_hidden_states(team: Team, bare) -> None:
     states = inputs(8)
-    features = team.features(states)
+    features = read(team, states).features
     for ids, row in zip(states, features, strict=True):
         with torch.no_grad():
             out = bare(
@@ -230,9 +235,9 @@ def test_features_are_the_bases_last_hidden_states(team: Team, bare) -> None:
 
 def test_features_do_not_depend_on_company(team: Team) -> None:
     states = inputs(12)
-    together = team.features(states)
+    together = read(team, states).features
     team.token_budget = 50
-    alone = torch.cat([team.features([ids]) for ids in states])
+    alone = torch.cat([read(team, [ids]).features for ids in states])
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-4)
 
 
@@ -242,46 +247,71 @@ def test_equal_inputs_have_equal_features_and_are_read_once(team: Team) -> None:
     hook = team.base.model.get_input_embeddings().register_forward_hook(
         lambda module, ids, output: rows.append(len(output))
     )
-    features = team.features([one, other, one.copy(), one])
+    features = read(team, [one, other, one.copy(), one]).features
     hook.remove()
     assert sum(rows) == 2
     assert torch.equal(features[0], features[2]) and torch.equal(features[0], features[3])
 
 
+def test_with_actions_every_token_is_valued_where_it_is_predicted(team: Team, bare) -> None:
+    """The first at the last token of the input, the last before the action's last token."""
+    states = inputs(6)
+    actions = [np.arange(3, 4 + k, dtype=np.int32) for k in range(6)]
+    reading = read(team, states, actions)
+    assert reading.lengths.tolist() == [1, 2, 3, 4, 5, 6]
+    for k in range(6):
+        ids = np.concatenate([states[k], actions[k]]).astype(np.int64)
+        with torch.no_grad():
+            out = bare(input_ids=torch.tensor(ids[None]), output_hidden_states=True)
+        expected = out.hidden_states[-1][0, len(states[k]) - 1 : -1]
+        torch.testing.assert_close(reading[[k]].features, expected, rtol=0, atol=1e-4)
+    first = reading.features[np.cumsum(reading.lengths) - reading.lengths]
+    torch.testing.assert_close(first, read(team, states).features, rtol=0, atol=1e-4)
+
+
+def test_rows_of_a_reading_come_in_the_order_asked_for(team: Team) -> None:
+    actions = [np.arange(1, 3 + k, dtype=np.int32) for k in range(4)]
+    reading = read(team, inputs(4), actions)
+    parts = torch.split(reading.features, reading.lengths.tolist())
+    chosen = reading[np.array([2, 0, 2])]
+    assert chosen.lengths.tolist() == [4, 2, 4]
+    assert torch.equal(chosen.features, torch.cat([parts[2], parts[0], parts[2]]))
+
+
 def test_values_are_zero_before_the_first_update(team: Team) -> None:
-    assert not team.values("central", team.features(inputs(5))).any()
+    assert not team.values("central", read(team, inputs(5))).any()
 
 
 def test_value_gradients_reach_the_head_of_that_critic_only(team: Team) -> None:
-    team.values("central", team.features(inputs(5))).sum().backward()
+    team.values("central", read(team, inputs(5))).sum().backward()
     everything = [*team.base.model.parameters(), *team.critic_parameters("other")]
     assert all(p.grad is None for p in everything)
     assert any(p.grad is not None for p in team.critic_parameters("central"))
 
 
-def fitted(team: Team) -> torch.Tensor:
+def fitted(team: Team) -> FrozenReading:
     """A critic with random weights that has seen a first batch."""
-    features = team.features(inputs(20))
-    team.values("central", features)
+    reading = read(team, inputs(20))
+    team.values("central", reading)
     generator = torch.Generator().manual_seed(0)
     for parameter in team.critic_parameters("central"):
         parameter.data.normal_(generator=generator)
-    return features
+    return reading
 
 
 def test_the_value_of_a_state_does_not_depend_on_the_batch_it_comes_in(team: Team) -> None:
-    features = fitted(team)
-    together = team.values("central", features)
-    alone = torch.cat([team.values("central", row[None]) for row in features])
+    reading = fitted(team)
+    together = team.values("central", reading)
+    alone = torch.cat([team.values("central", reading[[k]]) for k in range(len(reading))])
     torch.testing.assert_close(together, alone)
 
 
 def test_a_critic_can_fit_values_that_depend_on_the_state(team: Team) -> None:
-    features = team.features(inputs(64))
+    reading = read(team, inputs(64))
     targets = torch.linspace(-1, 1, 64)
     optimiser = torch.optim.Adam(team.critic_parameters("central"), lr=0.01)
     for _ in range(200):
-        loss = (team.values("central", features) - targets).square().mean()
+        loss = (team.values("central", reading) - targets).square().mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -297,11 +327,11 @@ def test_an_unknown_critic_is_named(team: Team) -> None:
 
 
 def test_a_state_brings_back_scores_values_and_versions(team: Team) -> None:
-    features = fitted(team)
+    reading = fitted(team)
     turns = random_turns(4)
     team.versions["worker"] = 7
     before = team.log_probs("worker", turns, temperature=1.0).log_probs
-    values = team.values("central", features)
+    values = team.values("central", reading)
     saved = team.state()
     disturb(team)
     fitted(team)
@@ -310,7 +340,7 @@ def test_a_state_brings_back_scores_values_and_versions(team: Team) -> None:
     team.versions["worker"] = 9
     team.load_state(saved)
     assert torch.equal(team.log_probs("worker", turns, temperature=1.0).log_probs, before)
-    assert torch.equal(team.values("central", features), values)
+    assert torch.equal(team.values("central", reading), values)
     assert team.versions == {"planner": 0, "worker": 7}
 
 

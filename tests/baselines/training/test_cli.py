@@ -166,7 +166,7 @@ class Reinforce:
     def critics(policies):
         return ()
 
-    def update(self, batch, key):
+    def update(self, batch, key, collect):
         baseline = sum(e.step_rewards.sum() for e in batch.trainable) / len(batch.trainable)
         for policy, optimizer in self.optimizers.items():
             turns = [(t, e) for e in batch.trainable for t in e.turns if t.policy == policy]

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import yaml
 
-from flexmg.baselines.algorithms.registry import configure
+from flexmg.baselines.algorithms.registry import algorithm, algorithms, configure
 from flexmg.baselines.training import config as configs
 from flexmg.baselines.training.config import RunConfig
 from flexmg.baselines.training.trainer import use_threads
@@ -26,16 +26,15 @@ def test_yaml_round_trip(tmp_path):
 
 
 def test_every_field_of_every_config_is_documented():
-    from flexmg.baselines.algorithms.ippo import IPPOConfig
-    from flexmg.baselines.algorithms.marft import MARFTConfig
-    from flexmg.baselines.algorithms.optimisation import PPOConfig
-
-    own = {field.name for field in dataclasses.fields(PPOConfig)}
-    for cls in (RunConfig, PPOConfig, MARFTConfig, IPPOConfig):
-        inherited = set() if cls in (RunConfig, PPOConfig) else own
-        for field in dataclasses.fields(cls):
-            if field.name not in inherited:
-                assert f"{field.name}:" in cls.__doc__, (cls, field.name)
+    """In the class that declares it."""
+    classes = {RunConfig}
+    for name in algorithms():
+        classes |= {c for c in algorithm(name).Config.__mro__ if dataclasses.is_dataclass(c)}
+    assert len(classes) >= 7
+    for cls in classes:
+        for name in cls.__annotations__:
+            if name in {field.name for field in dataclasses.fields(cls)}:
+                assert f"{name}:" in cls.__doc__, (cls, name)
 
 
 @pytest.mark.parametrize(
