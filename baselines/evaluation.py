@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from flexmg.baselines.accuracy import clustered_interval, pass_at_k, powers_up_to
 from flexmg.baselines.generation.protocol import Engine
 from flexmg.baselines.models.team import Team
 from flexmg.baselines.rollout.collector import Collector, RolloutSettings
 from flexmg.baselines.rollout.turns import Batch, Episode, SampledTurn
-
-Z95 = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +44,16 @@ class Evaluation:
 
     Args:
         accuracy: share of graded episodes that are correct; NaN when none was graded.
-        interval: 95 % Wilson score interval of the accuracy, (low, high). With several
-            samples of a problem it counts problems, not episodes, as samples of one problem
-            are alike: it is then on the wide side.
+        interval: its 95 % interval, (low, high), with problems as clusters: see
+            :func:`flexmg.baselines.accuracy.clustered_interval`.
         n: graded episodes. ``infra_errors`` were not graded, and are in no figure.
         score: mean score of graded episodes.
+        pass_at: k -> pass@k, unbiased, for k = 1, 2, 4 ... and the samples per problem.
         statuses: how many episodes ended with each status, infra errors included.
+        calls: mean number of actions per graded episode.
         tokens: mean generated tokens per graded episode, over all agents.
+        prompt_tokens: mean tokens read, counted anew for every action.
+        critical_path: mean of :func:`critical_path`.
         roles: per role.
         per_problem: accuracy on each problem, in the order asked for; None where every
             episode was an infra error.
@@ -63,8 +65,12 @@ class Evaluation:
     n: int
     infra_errors: int
     score: float
+    pass_at: dict[int, float]
     statuses: dict[str, int]
+    calls: float
     tokens: float
+    prompt_tokens: float
+    critical_path: float
     roles: dict[str, RoleReport]
     per_problem: list[float | None]
     episodes: Batch
@@ -99,27 +105,30 @@ def evaluate(
     settings = replace(settings or RolloutSettings(), states=False)
     collector = Collector(env, team, engine, settings, env_kwargs)
     batch = collector.collect(problems, samples, key)
-    per_problem = [
-        _accuracy(batch.episodes[i : i + samples]) for i in range(0, len(batch.episodes), samples)
-    ]
-    return summarise(batch, per_problem)
+    return summarise(batch, samples)
 
 
-def summarise(batch: Batch, per_problem: Sequence[float | None]) -> Evaluation:
-    """The evaluation of episodes that have been played."""
+def summarise(batch: Batch, samples: int) -> Evaluation:
+    """The evaluation of episodes that have been played, ``samples`` of each problem."""
     graded = [episode for episode in batch.episodes if not episode.infra_error]
-    accuracy = _accuracy(graded)
-    known = [value for value in per_problem if value is not None]
+    outcomes = [
+        [e.status == "correct" for e in batch.episodes[i : i + samples] if not e.infra_error]
+        for i in range(0, len(batch.episodes), samples)
+    ]
     return Evaluation(
-        accuracy=math.nan if accuracy is None else accuracy,
-        interval=wilson(math.nan if accuracy is None else accuracy, len(known)),
+        accuracy=_mean([right for own in outcomes for right in own]),
+        interval=clustered_interval(outcomes),
         n=len(graded),
         infra_errors=len(batch.episodes) - len(graded),
         score=_mean([episode.score or 0.0 for episode in graded]),
         statuses=dict(Counter(episode.status for episode in batch.episodes)),
+        pass_at={k: pass_at_k(outcomes, k) for k in powers_up_to(samples)},
+        calls=_mean([len(episode.turns) for episode in graded]),
         tokens=_mean([sum(len(t.action_ids) for t in episode.turns) for episode in graded]),
+        prompt_tokens=_mean([sum(len(t.prompt_ids) for t in e.turns) for e in graded]),
+        critical_path=_mean([critical_path(episode) for episode in graded]),
         roles=role_reports([turn for episode in graded for turn in episode.turns]),
-        per_problem=list(per_problem),
+        per_problem=[_mean(own) if own else None for own in outcomes],
         episodes=batch,
     )
 
@@ -142,22 +151,20 @@ def role_reports(turns: Sequence[SampledTurn]) -> dict[str, RoleReport]:
     }
 
 
-def wilson(share: float, n: int, z: float = Z95) -> tuple[float, float]:
-    """Wilson's score interval of a share among n (Wilson 1927); (0, 1) when n is 0.
+def critical_path(episode: Episode) -> int:
+    """Generated tokens on the longest chain through D: what a parallel deployment waits for.
 
-    Unlike the share plus or minus z standard errors it stays within [0, 1] and says
-    something at shares of 0 and 1.
+    Within an env step an action begins when all actions that it sees are there; a step
+    begins when the one before is over. (Reading prompts is not counted.)
     """
-    if n == 0:
-        return 0.0, 1.0
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def _accuracy(episodes: Sequence[Episode]) -> float | None:
-    graded = [episode.status == "correct" for episode in episodes if not episode.infra_error]
-    return _mean(graded) if graded else None
+    total = 0
+    for step in dict.fromkeys(turn.step for turn in episode.turns):
+        finished: dict[str, int] = {}
+        for turn in (turn for turn in episode.turns if turn.step == step):
+            begun = max((finished.get(agent, 0) for agent in turn.sees), default=0)
+            finished[turn.agent] = begun + len(turn.action_ids)
+        total += max(finished.values())
+    return total
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -89,6 +89,6 @@ def configure(name: str, settings: Mapping[str, Any]) -> Any:
     Raises:
         InvalidArgument: an unknown field (with the closest known one), or a bad value.
     """
-    from flexmg.baselines.training.config import build
+    from flexmg.baselines.training.files import build
 
     return build(algorithm(name).Config, settings, f"algorithm {name!r}")

@@ -73,6 +73,7 @@ def record_turns(
                 prompt_truncated=action.cut,
                 fallback=turn.fallback,
                 truth=truth.get(turn.position),
+                sees=turn.sees,
             )
         )
     return sorted(turns, key=lambda t: (t.step, t.layer, draw(2**62, "order", *key, t.agent)))

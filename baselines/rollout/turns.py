@@ -36,6 +36,7 @@ class SampledTurn:
         prompt_truncated: tokens cut from the prompt to fit the context.
         fallback: the workflow's parse fallback for this turn, empty if none.
         truth: this turn's own truth in [0, 1] (the ``local`` reward), None if it has none.
+        sees: the agents whose action of this step the policy was shown (a column of D_t).
     """
 
     agent: str
@@ -54,6 +55,7 @@ class SampledTurn:
     prompt_truncated: int = 0
     fallback: str = ""
     truth: float | None = None
+    sees: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import yaml
-from pydantic import TypeAdapter, ValidationError
+from typing import Any
 
 from flexmg.errors import InvalidArgument
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
-FILE = "config.yaml"
+BUDGETS = ("budget_tokens", "budget_episodes", "budget_seconds")
+LIMITS = ("iterations", *BUDGETS)
+# How far a run goes and who is told of it: a resumed run may change these and nothing else.
+OPEN = (*LIMITS, "log")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """Everything that decides the outcome of a run, ``iterations`` aside.
+    """Everything that decides the outcome of a run.
 
-    No schedule depends on ``iterations``: a longer run begins exactly like a shorter one.
+    No schedule depends on how long a run is: a longer one begins exactly like a shorter one.
 
     Args:
         env: id of the environment.
@@ -45,7 +37,11 @@ class RunConfig:
             ``per-agent``, or a mapping from agent or role to policy.
         lora_rank: rank of the adapters.
         lora_alpha: their scale is ``lora_alpha / lora_rank``.
-        iterations: how many in total.
+        iterations: how many in total; None for as many as a budget allows.
+        budget_tokens: end after the iteration in which this many tokens have been generated
+            in training (evaluation is not counted); None for no such limit.
+        budget_episodes: the same in episodes of training.
+        budget_seconds: the same in seconds of training, over all its sittings.
         seed: of everything random.
         problems: problems per iteration.
         samples: episodes per problem.
@@ -57,8 +53,17 @@ class RunConfig:
         eval_problems: held-out problems, played before the first iteration and after the
             last; 0 for none.
         eval_samples: episodes per held-out problem.
+        validate_every: iterations from one look at the validation problems to the next; 0
+            for none.
+        validation: the arguments that differ in validation. Its problems are never trained
+            on either.
+        validation_problems: how many, each played once.
+        stop_on_cliff: end the run when validation accuracy has fallen off a cliff, twice in
+            a row; ``checkpoint-best`` holds the team of the best look.
         checkpoint_every: iterations from one checkpoint to the next.
         logged_episodes: transcripts kept of each iteration.
+        log: where else each iteration's figures go: ``tensorboard``, ``wandb``, ``trackio``,
+            or a logger that an installed package contributes.
     """
 
     env: str
@@ -73,7 +78,10 @@ class RunConfig:
     policies: str | dict[str, str] = "isolated"
     lora_rank: int = 8
     lora_alpha: int = 16
-    iterations: int = 20
+    iterations: int | None = 20
+    budget_tokens: int | None = None
+    budget_episodes: int | None = None
+    budget_seconds: float | None = None
     seed: int = 0
     problems: int = 64
     samples: int = 4
@@ -83,94 +91,40 @@ class RunConfig:
     max_prompt_tokens: int | None = None
     eval_problems: int = 100
     eval_samples: int = 1
+    validate_every: int = 0
+    validation: dict[str, Any] = field(default_factory=lambda: {"split": "validation"})
+    validation_problems: int = 100
+    stop_on_cliff: bool = False
     checkpoint_every: int = 1
     logged_episodes: int = 8
+    log: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "problems", "samples", "eval_samples", "checkpoint_every"):
+        at_least_1 = "problems samples eval_samples checkpoint_every validation_problems"
+        for name in at_least_1.split():
             if getattr(self, name) < 1:
                 raise InvalidArgument(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("seed", "eval_problems", "logged_episodes", "threads"):
+        for name in ("seed", "eval_problems", "logged_episodes", "threads", "validate_every"):
             if (getattr(self, name) or 0) < 0:
                 raise InvalidArgument(f"{name} must not be negative, not {getattr(self, name)}")
+        for name in LIMITS:
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise InvalidArgument(f"{name} must be at least 1, not {value}")
+        if all(getattr(self, name) is None for name in LIMITS):
+            raise InvalidArgument(f"the run would never end; set one of {', '.join(LIMITS)}")
+        if self.stop_on_cliff and not self.validate_every:
+            raise InvalidArgument(
+                "stop_on_cliff watches the validation accuracy; set validate_every as well"
+            )
 
+    def reached(self, finished: int, totals: dict[str, float]) -> str | None:
+        """The limit that a run has reached, or None.
 
-def build(cls: type[T], values: Mapping[str, Any], what: str) -> T:
-    """A config from untyped values (a YAML file, a command line).
-
-    Args:
-        cls: a dataclass.
-        values: field -> value.
-        what: names it in messages.
-
-    Raises:
-        InvalidArgument: an unknown field (the message names the closest), a missing one, or
-            a value of the wrong type or out of range.
-    """
-    known = [f.name for f in dataclasses.fields(cls)]
-    for name in values:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
-            raise InvalidArgument(f"{what} has no setting {name!r}; {hint}")
-    try:
-        return TypeAdapter(cls).validate_python(dict(values))
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        reason = first["msg"].removeprefix("Value error, ")
-        raise InvalidArgument(
-            f"{what}: {f'{place}: ' if place else ''}{reason[:1].lower()}{reason[1:]}"
-        ) from error
-
-
-def merge(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """``values`` with some fields set; of fields that are mappings, some entries."""
-    merged = dict(values)
-    for name, value in given.items():
-        present = merged.get(name)
-        # A policy map is one setting: half of an old and half of a new one is neither.
-        whole = name == "policies"
-        if not whole and isinstance(present, Mapping) and isinstance(value, Mapping):
-            merged[name] = {**present, **value}
-        else:
-            merged[name] = value
-    return merged
-
-
-def differences(one: RunConfig, other: RunConfig) -> list[str]:
-    """The fields in which two configs differ; of fields that are mappings, the entries."""
-    names = []
-    for field_ in dataclasses.fields(RunConfig):
-        mine, its = getattr(one, field_.name), getattr(other, field_.name)
-        if mine == its:
-            continue
-        if isinstance(mine, dict) and isinstance(its, dict):
-            keys = [key for key in {**mine, **its} if mine.get(key) != its.get(key)]
-            names += [f"{field_.name}.{key}" for key in keys]
-        else:
-            names.append(field_.name)
-    return names
-
-
-def text(config: RunConfig) -> str:
-    """What ``config.yaml`` holds."""
-    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)
-
-
-def load(folder: Path) -> RunConfig:
-    """Read ``config.yaml`` of a run folder.
-
-    Raises:
-        InvalidArgument: there is none, it is not YAML, or it does not fit.
-    """
-    path = folder / FILE
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InvalidArgument(f"{folder} is not a run folder: it has no {FILE}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{path} is not YAML: {error}") from error
-    if not isinstance(values, dict):
-        raise InvalidArgument(f"{path} does not hold settings")
-    return build(RunConfig, values, str(path))
+        Args:
+            finished: iterations.
+            totals: ``tokens``, ``episodes`` and ``seconds`` of training so far.
+        """
+        done = {"iterations": finished, **{f"budget_{k}": v for k, v in totals.items()}}
+        limits = {name: getattr(self, name) for name in LIMITS}
+        return next((k for k, most in limits.items() if most is not None and done[k] >= most), None)

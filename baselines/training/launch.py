@@ -1,25 +1,21 @@
-"""From loosely typed settings to a run or an evaluation: what the commands call."""
+"""From loosely typed settings to runs: what ``flexmg train`` calls."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from rich.console import Console
 
-import flexmg
 from flexmg.baselines.algorithms.registry import configure
-from flexmg.baselines.evaluation import evaluate
-from flexmg.baselines.rollout.collector import RolloutSettings
-from flexmg.baselines.training import config as configs
-from flexmg.baselines.training.config import RunConfig
-from flexmg.baselines.training.problems import held_out_problems, other_problems
+from flexmg.baselines.training import files
+from flexmg.baselines.training.config import BUDGETS, OPEN, RunConfig
+from flexmg.baselines.training.interruption import termination_as_interrupt
 from flexmg.baselines.training.progress import progress
-from flexmg.baselines.training.records import Row, evaluation_row, plain
-from flexmg.baselines.training.trainer import Trainer, build_team, is_run, load_team, use_threads
+from flexmg.baselines.training.records import Row
+from flexmg.baselines.training.trainer import Trainer, is_run
 from flexmg.errors import InvalidArgument
 
 
@@ -29,14 +25,17 @@ def prepare(given: Mapping[str, Any], folder: Path | None, *, resume: bool) -> R
     Args:
         given: settings that the user asked for, ``env`` among them.
         folder: of the run; None for the default one.
-        resume: continue what is in the folder. Its settings hold; only ``iterations`` may
-            change.
+        resume: continue what is in the folder. Its settings hold; only its limits and
+            loggers (``OPEN``) may change.
 
     Raises:
         InvalidArgument: a bad setting; one that differs from those of the run to resume; or
             a folder that holds a run although ``resume`` was not asked for.
     """
-    fresh = _complete(configs.build(RunConfig, given, "the run"))
+    # A budget alone is not cut short by the default number of iterations.
+    if "iterations" not in given and any(given.get(name) for name in BUDGETS):
+        given = {**given, "iterations": None}
+    fresh = complete(files.build(RunConfig, given, "the run"))
     folder = folder or default_folder(fresh)
     if not is_run(folder):
         return fresh
@@ -44,17 +43,25 @@ def prepare(given: Mapping[str, Any], folder: Path | None, *, resume: bool) -> R
         raise InvalidArgument(
             f"{folder} holds a run already; continue it with --resume, or choose another --out"
         )
-    saved = configs.load(folder)
-    wanted = configs.merge(dataclasses.asdict(saved), given)
-    config = _complete(configs.build(RunConfig, wanted, "the run"))
-    changes = [name for name in configs.differences(saved, config) if name != "iterations"]
+    saved = files.load(folder)
+    wanted = files.merge(dataclasses.asdict(saved), given)
+    config = complete(files.build(RunConfig, wanted, "the run"))
+    changes = [name for name in files.differences(saved, config) if name not in OPEN]
     if changes:
         raise InvalidArgument(
             f"the run in {folder} has other settings ({', '.join(changes)}), and a resumed run "
-            "keeps its own; only --iterations may change. Leave them out, or start a run in "
-            "another --out"
+            "keeps its own; only --iterations, --budget-... and --log may change. Leave them out, "
+            "or start a run in another --out"
         )
     return config
+
+
+def complete(config: RunConfig) -> RunConfig:
+    """The config with every setting of its algorithm spelt out."""
+    settings = dataclasses.asdict(configure(config.algorithm, config.algorithm_args))
+    # Lists, as the file will give them back.
+    plain = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
+    return dataclasses.replace(config, algorithm_args=plain)
 
 
 def default_folder(config: RunConfig) -> Path:
@@ -78,100 +85,64 @@ def launch(
 
     Raises:
         FlexMGError: whatever goes wrong; the last checkpoint is intact.
-        KeyboardInterrupt: the user stopped it; so is the last checkpoint.
+        KeyboardInterrupt: the user stopped it, and was told how to go on; every finished
+            iteration is saved.
     """
     config = prepare(given, folder, resume=resume)
     folder = folder or default_folder(config)
     title = f"{config.algorithm} on {config.env} ({config.model})"
-    with progress(console, config.iterations, title) as display:
-        display.phase("loading")
-        trainer = Trainer(config, folder, display)
-        finished = trainer.resume() if resume else 0
-        if finished:
-            display.note(f"resumed after iteration {finished}")
-        return trainer.run()
+    try:
+        with (
+            termination_as_interrupt(),
+            progress(console, config.iterations, title) as display,
+        ):
+            display.phase("loading")
+            trainer = Trainer(config, folder, display)
+            finished = trainer.resume() if resume else 0
+            if finished:
+                display.note(f"resumed after iteration {finished}")
+            return trainer.run()
+    except KeyboardInterrupt:
+        console.print(
+            f"Stopped; what was finished is saved. To continue:\n"
+            f"  flexmg train {config.env} --out {folder} --resume",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise
 
 
-def assess(
-    subject: str,
-    env: str | None,
-    env_args: Mapping[str, Any],
+def launch_seeds(
+    given: Mapping[str, Any],
+    seeds: Sequence[int],
+    folder: Path | None,
     *,
-    limit: int | None,
-    unlimited: int,
-    samples: int,
-    seed: int,
-    greedy: bool,
-    overrides: Mapping[str, Any],
-) -> Row:
-    """Evaluate a run's team, or a plain model in all roles.
+    resume: bool,
+    console: Console,
+) -> dict[str, dict[str, Row]]:
+    """One run per seed, each in ``FOLDER/seed-N``; of several seeds, finished runs are kept.
 
     Args:
-        subject: a run folder, or a model.
-        env: id of the environment; None for that of the run.
-        env_args: for :func:`flexmg.make`, over those of the run's held-out problems.
-        limit: the most problems, from the first; None for all of them, or the first
-            ``unlimited`` of a source without an end.
-        unlimited: see ``limit``.
-        samples: episodes per problem.
-        seed: of sampling.
-        greedy: take the likeliest tokens.
-        overrides: fields of the config to set, such as ``device``.
+        given: settings of all runs, without the seed.
+        seeds: of the runs, one after the other.
+        folder: of the runs; None for ``runs/ENV-ALGORITHM``.
+        resume: continue what is in the folders.
+        console: where progress is shown.
 
     Returns:
-        Plain JSON data: ``subject``, ``env``, ``env_args``, ``accuracy``, its 95 %
-        ``interval``, ``n``, ``score``, ``statuses``, ``infra_errors``, ``tokens`` per
-        episode, ``roles``, ``per_problem`` and ``seconds``.
+        The evaluations by seed folder.
 
     Raises:
-        InvalidArgument: no environment was named and the subject is no run; or bad settings.
-        CheckpointError: the run has no checkpoint, or one of other agents.
-        FlexMGError: whatever else goes wrong.
+        InvalidArgument: a seed is named twice.
+        FlexMGError: whatever else goes wrong in one of the runs.
     """
-    folder = Path(subject)
-    trained = (folder / configs.FILE).is_file()
-    if trained:
-        saved = configs.load(folder)
-        base = dataclasses.asdict(saved)
-        same_env = env is None or env == saved.env
-        played = other_problems(saved.env_args, saved.held_out) if same_env else {"split": "test"}
-        base["env_args"] = other_problems(played, env_args)
-    elif env is None:
-        raise InvalidArgument(
-            f"{subject!r} is not a run folder, so --env must say on which environment to evaluate"
+    if len(set(seeds)) != len(seeds):
+        raise InvalidArgument(f"a seed is named twice in {','.join(map(str, seeds))}")
+    config = files.build(RunConfig, given, "the run")
+    folder = folder or Path("runs") / f"{config.env}-{config.algorithm}"
+    return {
+        f"seed-{seed}": launch(
+            {**given, "seed": seed}, folder / f"seed-{seed}", resume=resume, console=console
         )
-    else:
-        base = {"model": subject, "policies": "shared", "env_args": {"split": "test"}}
-    wanted = configs.merge(
-        base, {**overrides, "env_args": env_args, **({"env": env} if env else {})}
-    )
-    config = configs.build(RunConfig, wanted, "the evaluation")
-    use_threads(config)
-    game = flexmg.make(config.env, **config.env_args).unwrapped
-    agents = game.possible_agents
-    team = load_team(config, folder, agents) if trained else build_team(config, agents)
-    started = perf_counter()
-    result = evaluate(
-        config.env,
-        config.env_args,
-        team,
-        held_out_problems(game.source, limit or game.source.size or unlimited),
-        (seed,),
-        samples=samples,
-        settings=RolloutSettings(
-            temperature=config.temperature,
-            greedy=greedy,
-            games=config.games,
-            max_prompt_tokens=config.max_prompt_tokens,
-        ),
-    )
-    row = evaluation_row(result, iteration=0)
-    del row["iteration"]
-    named = {"subject": subject, "env": config.env, "env_args": config.env_args}
-    return {**plain(named), **row, "seconds": perf_counter() - started}
-
-
-def _complete(config: RunConfig) -> RunConfig:
-    """The config with every setting of its algorithm spelt out."""
-    settings = configure(config.algorithm, config.algorithm_args)
-    return dataclasses.replace(config, algorithm_args=dataclasses.asdict(settings))
+        for seed in seeds
+    }

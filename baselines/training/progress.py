@@ -33,12 +33,12 @@ class Progress(Protocol):
         ...
 
 
-def progress(console: Console, total: int, title: str) -> LiveProgress | PlainProgress:
+def progress(console: Console, total: int | None, title: str) -> LiveProgress | PlainProgress:
     """A live display on a terminal, plain lines elsewhere.
 
     Args:
         console: where to print.
-        total: number of iterations of the whole run.
+        total: number of iterations of the whole run; None when a budget decides.
         title: what is trained.
     """
     display = LiveProgress if console.is_terminal else PlainProgress
@@ -55,6 +55,23 @@ def duration(seconds: float) -> str:
     return f"{whole} s"
 
 
+def idle(row: dict[str, Any]) -> list[str]:
+    """What of the team learnt nothing in an iteration, and why; one line each."""
+    where = f"iteration {row['iteration']}"
+    if "skipped" in row:
+        return [f"{where}: nothing was learnt: {row['skipped']}"]
+    lines = []
+    for policy, block in row.get("policies", {}).items():
+        if "skipped" in block:
+            lines.append(f"{where}: policy {policy} learnt nothing: {block['skipped']}")
+        else:
+            roles = block.get("idle_roles", {})
+            lines += [
+                f"{where}: role {role} gave no gradient: {why}" for role, why in roles.items()
+            ]
+    return lines
+
+
 def share(value: float | None) -> str:
     """A share as a percentage, ``"–"`` for none."""
     return "–" if value is None else f"{value:.1%}"
@@ -63,15 +80,18 @@ def share(value: float | None) -> str:
 class _Clock:
     """Remembers rows, and estimates the time left."""
 
-    def __init__(self, console: Console, total: int, title: str) -> None:
+    def __init__(self, console: Console, total: int | None, title: str) -> None:
         self.console = console
         self.total = total
         self.title = title
         self.rows: list[dict[str, Any]] = []
         self.started = perf_counter()
 
+    def place(self, iteration: int) -> str:
+        return str(iteration) if self.total is None else f"{iteration}/{self.total}"
+
     def remaining(self) -> str:
-        if not self.rows:
+        if not self.rows or self.total is None:
             return "–"
         recent = [row["seconds"] for row in self.rows[-RECENT:]]
         left = self.total - self.rows[-1]["iteration"]
@@ -99,8 +119,10 @@ class PlainProgress(_Clock, AbstractContextManager["PlainProgress"]):
     def iteration(self, row: dict[str, Any]) -> None:
         """One line of figures."""
         self.rows.append(row)
+        for line in idle(row):
+            self.note(line)
         self.note(
-            f"iteration {row['iteration']}/{self.total}  accuracy {share(row['accuracy'])}  "
+            f"iteration {self.place(row['iteration'])}  accuracy {share(row['accuracy'])}  "
             f"reward {_number(row['reward'])}  {row['tokens_per_s']:,.0f} tokens/s  "
             f"left {self.remaining()}"
         )
@@ -109,7 +131,7 @@ class PlainProgress(_Clock, AbstractContextManager["PlainProgress"]):
 class LiveProgress(_Clock, AbstractContextManager["LiveProgress"]):
     """A display that is redrawn in place."""
 
-    def __init__(self, console: Console, total: int, title: str) -> None:
+    def __init__(self, console: Console, total: int | None, title: str) -> None:
         super().__init__(console, total, title)
         self.doing = "starting"
         self.live = Live(console=console, get_renderable=self._draw, refresh_per_second=4)
@@ -138,6 +160,8 @@ class LiveProgress(_Clock, AbstractContextManager["LiveProgress"]):
     def iteration(self, row: dict[str, Any]) -> None:
         """Redraws with the new figures."""
         self.rows.append(row)
+        for line in idle(row):
+            self.note(line)
 
     def _draw(self) -> Group:
         done = self.rows[-1]["iteration"] if self.rows else 0
@@ -146,7 +170,7 @@ class LiveProgress(_Clock, AbstractContextManager["LiveProgress"]):
         head.add_row(
             Text(self.title, style="bold"),
             ProgressBar(total=self.total, completed=done, width=24),
-            f"{done}/{self.total}",
+            self.place(done),
             Text(self.doing, style="italic"),
             f"{elapsed}, left {self.remaining()}",
         )

@@ -16,6 +16,7 @@ from flexmg.baselines.rollout.turns import Batch, Episode
 from flexmg.errors import CheckpointError
 
 METRICS, EVALUATION, EPISODES = "metrics.jsonl", "evaluation.json", "episodes"
+OUTCOME = "outcome.json"
 Row = dict[str, Any]
 
 
@@ -83,29 +84,31 @@ class RunRecords:
                 f"the run folder {str(folder)!r} cannot be made ({error}); choose another --out"
             ) from error
 
-    def rows(self) -> list[Row]:
-        """All complete rows of ``metrics.jsonl``; a last line that was torn is no row."""
-        path = self.folder / METRICS
+    def rows(self, name: str = METRICS) -> list[Row]:
+        """All complete rows of a JSON-lines file; a last line that was torn is no row."""
+        path = self.folder / name
         if not path.exists():
             return []
         lines = path.read_text(encoding="utf-8").split("\n")
         # What follows the last newline was not written to its end.
         return [_read(line, path) for line in lines[:-1] if line]
 
-    def forget_after(self, iteration: int) -> None:
+    def forget_after(self, iteration: int, name: str = METRICS) -> None:
         """Drop rows of iterations that no checkpoint holds: they will be played again."""
-        kept = [row for row in self.rows() if row["iteration"] <= iteration]
-        self.replace(METRICS, "".join(_line(row) for row in kept))
+        rows = self.rows(name)
+        kept = [row for row in rows if row["iteration"] <= iteration]
+        if rows or (self.folder / name).exists():
+            self.replace(name, "".join(_line(row) for row in kept))
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Row, name: str = METRICS) -> None:
         """Append one row, and force it to disk."""
         try:
-            with (self.folder / METRICS).open("a", encoding="utf-8") as file:
+            with (self.folder / name).open("a", encoding="utf-8") as file:
                 file.write(_line(row))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise self._failed(METRICS, error) from error
+            raise self._failed(name, error) from error
 
     def evaluations(self) -> dict[str, Row]:
         """``before`` and ``after``, those that are there."""

@@ -8,39 +8,48 @@ A run folder::
 
     config.yaml        all settings
     metrics.jsonl      one row per iteration
+    validation.jsonl   one row per look at the validation problems, if any
     evaluation.json    held-out accuracy before and after
+    outcome.json       what ended the run, and what it cost
     checkpoint/        the last one, with every adapter as a PEFT folder
+    checkpoint-best/   that of the best look, if there are any
     episodes/          transcripts (JSON lines): before, after, and some of each iteration
     report.html        curves, table, three replayable episodes
 """
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import json
 from pathlib import Path
 from time import perf_counter
-from typing import cast
-
-import torch
+from typing import Any
 
 import flexmg
 from flexmg.baselines.algorithms.registry import algorithm, configure
+from flexmg.baselines.diagnostics.cliff import Cliff
 from flexmg.baselines.evaluation import evaluate
-from flexmg.baselines.models.adapters import LoraSettings
-from flexmg.baselines.models.base import load_base
-from flexmg.baselines.models.team import PolicyMap, Team, assign_policies
 from flexmg.baselines.rollout.collector import Collector, RolloutSettings
 from flexmg.baselines.rollout.turns import Batch
-from flexmg.baselines.training import checkpoint, report
-from flexmg.baselines.training.config import FILE as CONFIG
+from flexmg.baselines.training import checkpoint, files, report, validation
 from flexmg.baselines.training.config import RunConfig
-from flexmg.baselines.training.config import text as config_text
+from flexmg.baselines.training.loggers import Logger, figures, open_loggers
 from flexmg.baselines.training.problems import Curriculum, held_out_problems, other_problems
 from flexmg.baselines.training.progress import Progress
-from flexmg.baselines.training.records import METRICS, Row, RunRecords, describe, evaluation_row
+from flexmg.baselines.training.records import (
+    METRICS,
+    OUTCOME,
+    Row,
+    RunRecords,
+    describe,
+    evaluation_row,
+)
+from flexmg.baselines.training.teams import BEST, CHECKPOINT, build_team, use_threads
 
-CHECKPOINT = "checkpoint"
 # Streams of a run's keys: training iterations count from 1, evaluation has its own.
 TRAINING, EVALUATING = 0, 1
+COSTS = ("tokens", "episodes", "seconds")
 
 
 class Trainer:
@@ -72,7 +81,6 @@ class Trainer:
             source = flexmg.make(config.env, **self.held_out_args).unwrapped.source
             self.held_out = held_out_problems(source, config.eval_problems)
             hashes = {source.get(index).content_hash for index in self.held_out}
-        self.curriculum = Curriculum(game.source, config.seed, config.problems, hashes)
         self.settings = RolloutSettings(
             temperature=config.temperature,
             games=config.games,
@@ -80,11 +88,20 @@ class Trainer:
             max_prompt_tokens=config.max_prompt_tokens,
             transcripts=True,
         )
+        self.records = RunRecords(folder)
+        self.validation = validation.Validation(
+            config, self.team, self.settings, self.records, hashes
+        )
+        self.curriculum = Curriculum(
+            game.source, config.seed, config.problems, hashes | self.validation.hashes
+        )
         self.collector = Collector(
             config.env, self.team, settings=self.settings, env_kwargs=config.env_args
         )
-        self.records = RunRecords(folder)
         self.finished = 0
+        self.totals = dict.fromkeys(COSTS, 0.0)
+        self.loggers: list[Logger] = []
+        self._unsaved: tuple[int, dict[str, Any]] | None = None
 
     def resume(self) -> int:
         """Continue from the last checkpoint, or from the beginning if there is none.
@@ -97,41 +114,73 @@ class Trainer:
         """
         if checkpoint.exists(self.folder / CHECKPOINT):
             self.finished, state = checkpoint.load(self.folder / CHECKPOINT)
-            self.team.load_state(state["team"])
-            self.algorithm.load_state(state["algorithm"])
-        self.records.forget_after(self.finished)
+            self._restore(state)
+        for name in (METRICS, validation.FILE):
+            self.records.forget_after(self.finished, name)
+        for row in self.records.rows()[-1:]:
+            self.totals = {name: row[f"total_{name}"] for name in COSTS}
         return self.finished
 
     def run(self) -> dict[str, Row]:
-        """Train to the configured number of iterations.
+        """Train until a limit is reached, or accuracy has fallen off a cliff.
 
         Returns:
             The evaluations ``before`` and ``after``; none without held-out problems.
 
         Raises:
             CheckpointError: something cannot be written.
+            KeyboardInterrupt: the user stopped it; every finished iteration is saved.
             FlexMGError: whatever else goes wrong; the last checkpoint is intact.
         """
-        self.records.replace(CONFIG, config_text(self.config))
+        self.records.replace(files.FILE, files.text(self.config))
+        self.loggers = open_loggers(self.config.log, self.folder, dataclasses.asdict(self.config))
         if self.curriculum.excluded:
             self.progress.note(
                 f"{self.curriculum.excluded} training problems are held out and not trained on"
             )
         if self.held_out and "before" not in self.records.evaluations():
             self._evaluate("before")
-        while self.finished < self.config.iterations:
-            row = self._iteration(self.finished + 1)
-            self.finished += 1
-            self.records.add(row)
-            if self._checkpoint_due():
-                self._save()
-            self.progress.iteration(row)
+        try:
+            ended = self._train()
+        except KeyboardInterrupt:
+            self._rescue()
+            raise
+        finally:
+            for logger in self.loggers:
+                logger.close()
         done = self.records.evaluations().get("after", {}).get("iteration")
         if self.held_out and done != self.finished:
             self._evaluate("after")
+        self._conclude(ended)
         self.progress.phase("report")
         report.write(self.folder, self.config)
         return self.records.evaluations()
+
+    def _train(self) -> str | Cliff:
+        """Iterate; what ended it."""
+        while True:
+            limit = self.config.reached(self.finished, self.totals)
+            ended = limit or (self.validation.cliff() if self.config.stop_on_cliff else None)
+            if ended:
+                if self._unsaved is not None:
+                    self._save(CHECKPOINT)
+                return ended
+            row = self._iteration(self.finished + 1)
+            # One assignment: an interrupt comes before it or after it, never in between.
+            self._unsaved = (self.finished + 1, copy.deepcopy(self._state()))
+            self.finished += 1
+            self.records.add(row)
+            if self.validation.due(self.finished):
+                self.progress.phase("validation")
+                look = self.validation.look(self.finished)
+                row = {**row, "validation_accuracy": look["accuracy"]}
+                if self.validation.best() == self.finished:
+                    self._save(BEST)
+            if self.finished % self.config.checkpoint_every == 0:
+                self._save(CHECKPOINT)
+            self.progress.iteration(row)
+            for logger in self.loggers:
+                logger.log(self.finished, figures(row))
 
     def _iteration(self, number: int) -> Row:
         started = perf_counter()
@@ -161,24 +210,51 @@ class Trainer:
             # Their accuracy is of a team in the middle of an update; what they cost counts.
             for name in ("tokens", "episodes", "infra_errors"):
                 described[name] += extra[name]
-        return {
+        row = {
             "iteration": number,
             **described,
             "seconds": learned - started,
             "rollout_seconds": played - started,
             "update_seconds": learned - played,
             "tokens_per_s": described["tokens"] / (learned - started),
-            **metrics,
         }
+        self.totals = {name: self.totals[name] + row[name] for name in COSTS}
+        totals = {f"total_{name}": value for name, value in self.totals.items()}
+        return {**row, **totals, **metrics}
 
-    def _checkpoint_due(self) -> bool:
-        last = self.finished == self.config.iterations
-        return last or self.finished % self.config.checkpoint_every == 0
+    def _state(self) -> dict[str, Any]:
+        return {"team": self.team.state(), "algorithm": self.algorithm.state()}
 
-    def _save(self) -> None:
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.team.load_state(state["team"])
+        self.algorithm.load_state(state["algorithm"])
+
+    def _save(self, name: str) -> None:
         self.progress.phase("checkpoint")
-        state = {"team": self.team.state(), "algorithm": self.algorithm.state()}
-        checkpoint.save(self.folder / CHECKPOINT, state, self.finished, self.team.save_adapters)
+        checkpoint.save(self.folder / name, self._state(), self.finished, self.team.save_adapters)
+        if name == CHECKPOINT:
+            self._unsaved = None
+
+    def _rescue(self) -> None:
+        """Save the last finished iteration, whatever an unfinished one has done since."""
+        if self._unsaved is not None:
+            self.finished, state = self._unsaved
+            self._restore(state)
+            self._save(CHECKPOINT)
+
+    def _conclude(self, ended: str | Cliff) -> None:
+        outcome: Row = {"ended_by": ended, "iterations": self.finished, "totals": self.totals}
+        if isinstance(ended, Cliff):
+            outcome |= {"ended_by": "cliff", "cliff": dataclasses.asdict(ended)}
+            self.progress.note(
+                f"stopped at a cliff: validation accuracy fell from {ended.high:.1%} (iteration "
+                f"{ended.peak}) to {ended.low:.1%}; {BEST} holds the best team"
+            )
+        elif ended != "iterations":
+            self.progress.note(
+                f"ended by {ended} = {getattr(self.config, ended)} after iteration {self.finished}"
+            )
+        self.records.replace(OUTCOME, json.dumps(outcome, indent=1) + "\n")
 
     def _evaluate(self, name: str) -> None:
         self.progress.phase(f"evaluation {name}")
@@ -196,46 +272,6 @@ class Trainer:
         self.records.add_evaluation(name, evaluation_row(result, self.finished))
 
 
-def use_threads(config: RunConfig) -> None:
-    """Give PyTorch as many CPU threads as the config says; see ``RunConfig.threads``."""
-    threads = config.threads
-    if threads is None:
-        threads = 1 if config.model == "tiny" else 0
-    if threads:
-        torch.set_num_threads(threads)
-
-
-def build_team(config: RunConfig, agents: list[str]) -> Team:
-    """A fresh team as configured, for these agents.
-
-    Raises:
-        ModelError: the model cannot be loaded.
-        InvalidArgument: a policy map that does not fit, or another bad setting.
-    """
-    policy_map = cast(PolicyMap, config.policies)
-    policies = tuple(dict.fromkeys(assign_policies(agents, policy_map).values()))
-    return Team(
-        load_base(config.model, dtype=config.dtype, device=config.device),
-        agents,
-        policy_map=policy_map,
-        critics=algorithm(config.algorithm).critics(policies),
-        lora=LoraSettings(rank=config.lora_rank, alpha=config.lora_alpha),
-        seed=config.seed,
-    )
-
-
-def load_team(config: RunConfig, folder: Path, agents: list[str]) -> Team:
-    """The team of a run folder as its last checkpoint has it.
-
-    Raises:
-        CheckpointError: there is no checkpoint, it is broken, or of other agents.
-    """
-    _, state = checkpoint.load(folder / CHECKPOINT)
-    team = build_team(config, agents)
-    team.load_state(state["team"])
-    return team
-
-
 def is_run(folder: Path) -> bool:
     """Whether a folder holds the beginnings of a run."""
-    return any((folder / name).exists() for name in (CONFIG, CHECKPOINT, METRICS))
+    return any((folder / name).exists() for name in (files.FILE, CHECKPOINT, METRICS))

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexmg.baselines.evaluation import Evaluation, evaluate, wilson
+from flexmg.baselines.accuracy import wilson
+from flexmg.baselines.evaluation import Evaluation, critical_path, evaluate
 from flexmg.baselines.generation.protocol import Generation, Request
 from flexmg.baselines.models.base import Base
 from flexmg.baselines.models.team import Team
+from flexmg.baselines.rollout.turns import Episode, SampledTurn
 
 
 class Says:
@@ -43,25 +45,6 @@ def report(
     return run
 
 
-# Brown, Cai and DasGupta (2001) discuss the interval; these values are computed by hand
-# from its closed form with z = 1.96.
-@pytest.mark.parametrize(
-    ("right", "n", "low", "high"),
-    [
-        (0, 10, 0.0, 0.2775),
-        (5, 10, 0.2366, 0.7634),
-        (8, 10, 0.4902, 0.9433),
-        (81, 263, 0.2553, 0.3662),
-    ],
-)
-def test_wilson_intervals(right: int, n: int, low: float, high: float) -> None:
-    assert wilson(right / n, n) == pytest.approx((low, high), abs=1e-4)
-
-
-def test_nothing_is_known_without_data() -> None:
-    assert wilson(math.nan, 0) == (0.0, 1.0)
-
-
 def test_accuracy_is_the_share_of_right_episodes(report) -> None:
     result = report([4, 1, 2, 9])
     assert result.per_problem == [1.0, 0.0, 0.0, 0.0]
@@ -78,9 +61,57 @@ def test_infra_errors_are_in_no_figure(report) -> None:
     assert result.interval == pytest.approx(wilson(0.5, 2))
 
 
-def test_the_interval_counts_problems_not_samples(report) -> None:
+def test_samples_that_all_agree_count_like_one(report) -> None:
     result = report([4, 1], samples=8)
-    assert result.n == 16 and result.interval == pytest.approx(wilson(0.5, 2))
+    low, high = wilson(0.5, 2, quantile=12.706)  # Student's t for one degree of freedom
+    assert result.n == 16 and result.interval == pytest.approx((low, high), abs=1e-4)
+
+
+def test_pass_at_k_of_the_samples(report) -> None:
+    assert report([4, 1], samples=3).pass_at == {1: 0.5, 2: 0.5, 3: 0.5}
+
+
+def test_calls_and_prompts_are_counted_per_episode(report) -> None:
+    result = report([4, 1])
+    assert result.calls == 2.0 and result.prompt_tokens > 10
+
+
+def chain(*turns: tuple[str, int, tuple[str, ...], int]) -> Episode:
+    made = [
+        SampledTurn(
+            agent=agent,
+            role="",
+            slot=0,
+            policy="",
+            step=step,
+            layer=0,
+            prompt_ids=np.array([1], dtype=np.int32),
+            action_ids=np.zeros(tokens, dtype=np.int32),
+            log_probs=np.zeros(tokens, dtype=np.float32),
+            ended="eos",
+            state_ids=np.empty(0, dtype=np.int32),
+            sees=sees,
+        )
+        for agent, tokens, sees, step in turns
+    ]
+    return Episode("p", 0, made, np.zeros(2), {})
+
+
+def test_critical_path_hand_computed() -> None:
+    """Orchestrator 10, then workers of 5 and 30 side by side, then a synthesizer of 7."""
+    workers = ("w0", "w1")
+    played = chain(
+        ("o", 10, (), 0),
+        ("w0", 5, ("o",), 0),
+        ("w1", 30, ("o",), 0),
+        ("s", 7, ("o", *workers), 0),
+    )
+    assert critical_path(played) == 10 + 30 + 7
+
+
+def test_critical_path_waits_for_the_longest_at_the_end_of_a_step() -> None:
+    """Two rounds of a debate: the slower debater of each."""
+    assert critical_path(chain(("a", 3, (), 0), ("b", 8, (), 0), ("a", 6, (), 1))) == 14
 
 
 def test_tokens_are_counted_over_all_agents(report) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 import textwrap
 from pathlib import Path
 
 import letter_game
 import pytest
 import typer
+import yaml
 from typer.testing import CliRunner
 
 from flexmg.baselines.algorithms.registry import algorithm, algorithms
-from flexmg.baselines.cli import add_commands
+from flexmg.baselines.commands import add_commands
+from flexmg.baselines.commands.options import seconds
+from flexmg.baselines.training.config import RunConfig
+from flexmg.baselines.training.files import build
+from flexmg.baselines.training.launch import complete
 from flexmg.errors import CheckpointError, InvalidArgument, NameNotFound, RegistrationError
 
 
@@ -109,7 +116,7 @@ def test_arguments_of_environment_and_algorithm_are_read(model_folder, tmp_path)
         (["--algo-arg", "lr"], "KEY=VALUE"),
         (["--algo-arg", "learning_rate=1"], "no setting 'learning_rate'"),
         (["--env-arg", "x=[1"], "cannot be read"),
-        (["--policies", "writer=a,copyist"], "ROLE=POLICY"),
+        (["--policies", "writer=a,copyist"], "ROLE=NAME"),
         (["--algo", "mrft"], "did you mean 'marft'"),
         (["--problems", "0"], "problems must be at least 1"),
     ],
@@ -229,3 +236,120 @@ def test_an_entry_point_that_is_no_algorithm_says_what_lacks(tmp_path, monkeypat
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     with pytest.raises(RegistrationError, match=fault):
         algorithm("other")
+
+
+def test_level_is_the_algorithms_and_difficulty_the_problems(tmp_path):
+    done = run(
+        *("train", "math-duo-v0", "--algo", "grpo", "--level", "action", "--difficulty", "2"),
+        *("--iterations", "1", "--problems", "2", "--samples", "2", "--eval-problems", "0"),
+        *("--out", str(tmp_path / "run")),
+    )
+    assert done.exit_code == 0, (done.output, done.exception)
+    config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert config["algorithm_args"]["level"] == "action"
+    assert config["env_args"] == {"level": 2}
+
+
+def test_an_algorithm_without_levels_says_so(model_folder, tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    install(site, "[flexmg.algorithms]\nreinforce = outsider_reinforce:Reinforce\n")
+    monkeypatch.syspath_prepend(str(site))
+    error = train(
+        model_folder, tmp_path / "run", "--algo", "reinforce", "--level", "token"
+    ).exception
+    assert isinstance(error, InvalidArgument) and "no setting 'level'" in str(error)
+
+
+@pytest.mark.parametrize("algo", ["marft", "ippo", "maporl", "grpo"])
+def test_printed_defaults_are_what_a_run_has_and_are_taken_back(algo, tmp_path):
+    """`flexmg config` prints YAML with a comment for every setting."""
+    printed = run("config", "--algo", algo, "--env", letter_game.ENV).stdout
+    values = yaml.safe_load(printed)
+    config = complete(RunConfig(env=letter_game.ENV, algorithm=algo))
+    assert values == dataclasses.asdict(config) | {"algorithm_args": values["algorithm_args"]}
+    assert build(RunConfig, values, "it") == config
+    lines = printed.splitlines()
+    for number, line in enumerate(lines):
+        if re.match(r"^ {0,2}\w+:", line) and not line.startswith("  split"):
+            assert lines[number - 1].lstrip().startswith("#"), line
+
+
+def test_a_file_of_settings_is_taken_and_options_go_before_it(model_folder, tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text(
+        f"env: {letter_game.ENV}\nmodel: {model_folder}\ndevice: cpu\nproblems: 4\nsamples: 2\n"
+        "eval_problems: 0\niterations: 5\nseed: [3, 4]\nalgorithm_args: {lr: 0.5, epochs: 1}\n"
+    )
+    out = tmp_path / "runs"
+    done = run(
+        *("train", "--config", str(file), "--iterations", "1", "--out", str(out)),
+        *("--algo-arg", "lr=0.25"),
+    )
+    assert done.exit_code == 0, (done.output, done.exception)
+    for seed in (3, 4):
+        config = yaml.safe_load((out / f"seed-{seed}" / "config.yaml").read_text())
+        assert (config["iterations"], config["seed"]) == (1, seed)
+        assert (config["algorithm_args"]["lr"], config["algorithm_args"]["epochs"]) == (0.25, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("itertions: 3", "did you mean 'iterations'"),
+        ("algorithm_args: {epoch: 3}", "did you mean 'epochs'"),
+        ("- 1", "does not hold settings"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_slips_in_a_file_are_named(text, fault, tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text(text if text.startswith("-") else f"env: {letter_game.ENV}\n{text}\n")
+    error = run("train", "--config", str(file), "--out", str(tmp_path / "run")).exception
+    assert isinstance(error, InvalidArgument) and fault in str(error)
+
+
+def test_a_missing_file_and_a_missing_environment_are_named(tmp_path):
+    error = run("train", "--config", str(tmp_path / "none.yaml")).exception
+    assert isinstance(error, InvalidArgument) and "none.yaml cannot be read" in str(error)
+    error = run("train", "--out", str(tmp_path / "run")).exception
+    assert isinstance(error, InvalidArgument) and "name one" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [("90", 90.0), ("90s", 90.0), ("15m", 900.0), ("1h30m", 5400.0), ("2h", 7200.0)],
+)
+def test_times_are_read(words, value):
+    assert seconds(words) == value
+
+
+@pytest.mark.parametrize("words", ["", "h", "1x", "-3", "1.5h"])
+def test_what_is_no_time_is_refused(words):
+    with pytest.raises(InvalidArgument, match="1h30m"):
+        seconds(words)
+
+
+def test_eval_compares_with_the_base_model_alone(tmp_path):
+    """A duo makes two calls, so alone there are two answers, of which a majority counts."""
+    done = run("eval", "tiny", "--env", "math-duo-v0", "--limit", "12", "--samples", "2", "--json")
+    row = json.loads(done.stdout)
+    assert row["calls"] == 2.0 and row["pass_at"].keys() == {"1", "2"}
+    assert row["pass_at"]["1"] == pytest.approx(row["accuracy"])
+    assert row["critical_path"] == pytest.approx(row["tokens"])  # a chain waits for everybody
+    alone = row["baselines"]
+    assert alone["calls"] == 2
+    assert 0 <= alone["single_agent"]["accuracy"] <= 1
+    low, high = alone["majority_vote"]["interval"]
+    assert low <= alone["majority_vote"]["accuracy"] <= high
+    text = run("eval", "tiny", "--env", "math-duo-v0", "--limit", "4").stdout
+    assert "majority vote" in text and "planner" in text and "critical path" in text
+
+
+def test_eval_of_a_game_without_a_single_agent_version_has_no_baselines(trained):
+    row = json.loads(run("eval", str(trained), "--limit", "2", "--json").stdout)
+    assert row["baselines"] is None
+
+
+def test_the_best_checkpoint_of_a_plain_model_is_refused(model_folder):
+    error = run("eval", str(model_folder), "--env", letter_game.ENV, "--best").exception
+    assert isinstance(error, InvalidArgument) and "no best checkpoint" in str(error)

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from flexmg.baselines.algorithms.registry import algorithm, algorithms, configure
-from flexmg.baselines.training import config as configs
+from flexmg.baselines.training import files
 from flexmg.baselines.training.config import RunConfig
-from flexmg.baselines.training.trainer import use_threads
+from flexmg.baselines.training.teams import use_threads
 from flexmg.errors import InvalidArgument
 
 
@@ -21,8 +21,8 @@ def test_yaml_round_trip(tmp_path):
         policies={"planner": "a", "solver": "b"},
         algorithm_args={"clip": float("inf"), "target_kl": None},
     )
-    (tmp_path / configs.FILE).write_text(configs.text(config))
-    assert configs.load(tmp_path) == config
+    (tmp_path / files.FILE).write_text(files.text(config))
+    assert files.load(tmp_path) == config
 
 
 def test_every_field_of_every_config_is_documented():
@@ -49,7 +49,7 @@ def test_every_field_of_every_config_is_documented():
 )
 def test_bad_settings_are_refused_by_name(values, fault):
     with pytest.raises(InvalidArgument, match=fault):
-        configs.build(RunConfig, values, "the run")
+        files.build(RunConfig, values, "the run")
 
 
 def test_settings_of_an_algorithm_are_read_from_text():
@@ -72,16 +72,16 @@ def test_unknown_algorithm_names_the_closest():
 def test_a_broken_file_is_a_clear_error(tmp_path, text):
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(InvalidArgument, match=r"config\.yaml"):
-        configs.load(tmp_path)
+        files.load(tmp_path)
 
 
 def test_a_folder_without_settings_is_no_run(tmp_path):
     with pytest.raises(InvalidArgument, match="not a run folder"):
-        configs.load(tmp_path)
+        files.load(tmp_path)
 
 
 def test_the_file_is_plain_yaml():
-    assert yaml.safe_load(configs.text(RunConfig(env="math-duo-v0")))["model"] == "tiny"
+    assert yaml.safe_load(files.text(RunConfig(env="math-duo-v0")))["model"] == "tiny"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from rich.console import Console
 from flexmg.baselines.training.launch import launch
 from flexmg.errors import InvalidArgument
 
-TIMED = {"seconds", "rollout_seconds", "update_seconds", "tokens_per_s"}
+TIMED = {"seconds", "total_seconds", "rollout_seconds", "update_seconds", "tokens_per_s"}
 
 
 @pytest.fixture(autouse=True)

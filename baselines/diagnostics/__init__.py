@@ -1,0 +1,1 @@
+"""Why training fails: gradients by role and slot, cliffs, signs in the texts."""
