@@ -110,6 +110,7 @@ class GRPO(Learner):
         turns = [member.turn for member in members]
         standard, groups = compare(members, per_turn=self.config.stats == "turns")
         old = self.record(turns)
+        self.show(episodes, standard)
         blocks: dict[str, Metrics] = {}
         for policy in self.team.policies:
             if policy not in old:

@@ -76,6 +76,7 @@ class IPPO(TeamPPO):
             values[own] = self.value(policy, readings[policy])
         advantages = self.advantages(self.streams(episodes), values, lengths)
         standard = self.standardise(turns, advantages, lengths)
+        self.show(episodes, standard)
 
         blocks: dict[str, Metrics] = {}
         for policy in self.team.policies:

@@ -13,9 +13,9 @@ from torch import Tensor
 from flexmg.baselines.algorithms.advantages import Standardised, token_places
 from flexmg.baselines.algorithms.losses import k3, masked_sum
 from flexmg.baselines.algorithms.optimisation import Recorded, adamw, score, update_policy
-from flexmg.baselines.algorithms.protocol import Metrics, Team
+from flexmg.baselines.algorithms.protocol import Metrics, Observer, Team
 from flexmg.baselines.algorithms.settings import PolicyConfig
-from flexmg.baselines.rollout.turns import SampledTurn
+from flexmg.baselines.rollout.turns import Episode, SampledTurn
 from flexmg.seeding import stream
 
 Floats = NDArray[np.float64]
@@ -23,6 +23,10 @@ Floats = NDArray[np.float64]
 
 class Learner:
     """Improves the policies of a team, whose parameters are disjoint, on given advantages.
+
+    Attributes:
+        observer: is shown what the policies are about to learn from; None for nobody. The
+            trainer's diagnostics set it.
 
     Args:
         team: the policies.
@@ -37,6 +41,12 @@ class Learner:
         self.policy_optimizers = {
             policy: adamw(team.policy_parameters(policy), config.lr) for policy in team.policies
         }
+        self.observer: Observer | None = None
+
+    def show(self, episodes: Sequence[Episode], standard: Standardised) -> None:
+        """Let the observer look, before any policy is updated."""
+        if self.observer is not None:
+            self.observer(episodes, standard)
 
     def record(self, turns: Sequence[SampledTurn]) -> dict[str, Recorded]:
         """pi_old of every turn, per policy that has turns, before anything is updated."""
@@ -80,7 +90,7 @@ class Learner:
             metrics["skipped"] = "; ".join(f"{role}: {why}" for role, why in idle.items())
             return metrics, torch.zeros(len(old.turns))
         engine = old.engine_ratio(self.config.level)
-        weights = self._weights(old, standard)
+        weights = self.weights(old, standard)
         if factors is not None:
             own = torch.from_numpy(factors[old.index]).float()
             weights = weights * (own if weights.ndim == 1 else own[:, None])
@@ -103,7 +113,7 @@ class Learner:
         metrics["engine_gap"] = engine.log().abs().max().item()
         return metrics, masked_sum(new - old.log_probs, old.mask)
 
-    def _weights(self, old: Recorded, standard: Standardised) -> Tensor:
+    def weights(self, old: Recorded, standard: Standardised) -> Tensor:
         """The advantages of a policy's turns, [B], or [B, L] of their tokens."""
         place = token_places(old.index, standard.lengths)
         own = torch.from_numpy(standard.advantages[place]).float()

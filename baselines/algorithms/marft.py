@@ -138,6 +138,7 @@ class MARFT(TeamPPO):
         if not batch.trainable:
             return {"skipped": "no episode to learn from"}
         data = self._assess(batch.trainable)
+        self.show(batch.trainable, data.standard)
         factors = np.ones(len(data.turns))
         waiting = np.ones(len(data.turns), dtype=bool)
         capped: list[float] = []

@@ -154,7 +154,7 @@ def update_policy(
             total = clipped = moved = entropy = 0.0
             whole = divisor(old.mask[chunk], aggregation)
             for part in micro_batches(old.turns, chunk.tolist(), config.micro_batch_tokens):
-                terms = _policy_terms(team, policy, old, part, weights, config, temperature)
+                terms = policy_terms(team, policy, old, part, weights, config, temperature)
                 loss = terms["surrogate"].sum() / whole + terms["extra"].sum() / len(chunk)
                 if not torch.isfinite(loss):
                     raise DivergenceError(
@@ -180,7 +180,7 @@ def update_policy(
     return _summary(records, stopped, config)
 
 
-def _policy_terms(
+def policy_terms(
     team: Team,
     policy: str,
     old: Recorded,

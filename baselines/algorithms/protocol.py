@@ -8,19 +8,25 @@ episodes. It sees the team only through :class:`Team`, and nothing of any enviro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import Parameter
 
-from flexmg.baselines.rollout.turns import Batch, SampledTurn
+from flexmg.baselines.rollout.turns import Batch, Episode, SampledTurn
+
+if TYPE_CHECKING:
+    from flexmg.baselines.algorithms.advantages import Standardised
 
 Metrics = dict[str, Any]
 # The n-th fresh batch of an iteration (n from 1), on the same problems, played by the team
 # as it is now. Its tokens and episodes count against the run's budget.
 Collect = Callable[[int], Batch]
+# Is shown the episodes of an iteration with the advantages that policies are about to learn
+# from, before any of them is updated. It may compute gradients, and changes nothing.
+Observer = Callable[[Sequence[Episode], "Standardised"], None]
 
 
 class Scores(Protocol):

@@ -1,4 +1,4 @@
-"""The commands of the baselines: ``flexmg train``, ``eval``, ``config``.
+"""The commands of the baselines: ``flexmg train``, ``eval``, ``diagnose``, ``config``.
 
 Nothing heavy is imported until a command runs, so that ``flexmg --help`` stays quick.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import typer
 
 from flexmg.baselines.commands.config import config
+from flexmg.baselines.commands.diagnose import diagnose
 from flexmg.baselines.commands.evaluate import evaluate
 from flexmg.baselines.commands.train import train
 
@@ -16,4 +17,5 @@ def add_commands(app: typer.Typer) -> None:
     """Contribute these commands to a typer application."""
     app.command("train")(train)
     app.command("eval")(evaluate)
+    app.command("diagnose")(diagnose)
     app.command("config")(config)

@@ -85,6 +85,10 @@ def train(
     validate_every: Annotated[
         int | None, typer.Option(help="Iterations between looks at validation problems.")
     ] = None,
+    diagnose_every: Annotated[
+        int | None,
+        typer.Option(help="Iterations between looks at gradients; 0 for none. Default 10."),
+    ] = None,
     stop_on_cliff: Annotated[
         bool | None,
         typer.Option(
@@ -138,6 +142,7 @@ def train(
         temperature=temperature,
         eval_problems=eval_problems,
         validate_every=validate_every,
+        diagnose_every=diagnose_every,
         stop_on_cliff=stop_on_cliff,
         lora_rank=lora_rank,
         checkpoint_every=checkpoint_every,

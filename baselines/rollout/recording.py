@@ -74,6 +74,7 @@ def record_turns(
                 fallback=turn.fallback,
                 truth=truth.get(turn.position),
                 sees=turn.sees,
+                value=turn.value,
             )
         )
     return sorted(turns, key=lambda t: (t.step, t.layer, draw(2**62, "order", *key, t.agent)))

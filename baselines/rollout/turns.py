@@ -37,6 +37,7 @@ class SampledTurn:
         fallback: the workflow's parse fallback for this turn, empty if none.
         truth: this turn's own truth in [0, 1] (the ``local`` reward), None if it has none.
         sees: the agents whose action of this step the policy was shown (a column of D_t).
+        value: what the workflow parsed out of the text, JSON-serialisable: a verdict is a bool.
     """
 
     agent: str
@@ -56,6 +57,7 @@ class SampledTurn:
     fallback: str = ""
     truth: float | None = None
     sees: tuple[str, ...] = ()
+    value: Any = None
 
 
 @dataclass(slots=True)

@@ -58,6 +58,8 @@ class RunConfig:
         validation: the arguments that differ in validation. Its problems are never trained
             on either.
         validation_problems: how many, each played once.
+        diagnose_every: iterations from one look at gradients and texts to the next, see
+            docs/diagnostics.md; 0 for none.
         stop_on_cliff: end the run when validation accuracy has fallen off a cliff, twice in
             a row; ``checkpoint-best`` holds the team of the best look.
         checkpoint_every: iterations from one checkpoint to the next.
@@ -94,6 +96,7 @@ class RunConfig:
     validate_every: int = 0
     validation: dict[str, Any] = field(default_factory=lambda: {"split": "validation"})
     validation_problems: int = 100
+    diagnose_every: int = 10
     stop_on_cliff: bool = False
     checkpoint_every: int = 1
     logged_episodes: int = 8
@@ -104,7 +107,8 @@ class RunConfig:
         for name in at_least_1.split():
             if getattr(self, name) < 1:
                 raise InvalidArgument(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("seed", "eval_problems", "logged_episodes", "threads", "validate_every"):
+        natural = "seed eval_problems logged_episodes threads validate_every diagnose_every"
+        for name in natural.split():
             if (getattr(self, name) or 0) < 0:
                 raise InvalidArgument(f"{name} must not be negative, not {getattr(self, name)}")
         for name in LIMITS:

@@ -10,6 +10,7 @@ A run folder::
     metrics.jsonl      one row per iteration
     validation.jsonl   one row per look at the validation problems, if any
     evaluation.json    held-out accuracy before and after
+    diagnostics.jsonl  one row per look at gradients and texts
     outcome.json       what ended the run, and what it cost
     checkpoint/        the last one, with every adapter as a PEFT folder
     checkpoint-best/   that of the best look, if there are any
@@ -22,13 +23,17 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import flexmg
+from flexmg.baselines.algorithms.learner import Learner
 from flexmg.baselines.algorithms.registry import algorithm, configure
+from flexmg.baselines.diagnostics import look as diagnostics
 from flexmg.baselines.diagnostics.cliff import Cliff
+from flexmg.baselines.diagnostics.updates import Updates
 from flexmg.baselines.evaluation import evaluate
 from flexmg.baselines.rollout.collector import Collector, RolloutSettings
 from flexmg.baselines.rollout.turns import Batch
@@ -98,6 +103,7 @@ class Trainer:
         self.collector = Collector(
             config.env, self.team, settings=self.settings, env_kwargs=config.env_args
         )
+        self.updates = Updates(self.team)
         self.finished = 0
         self.totals = dict.fromkeys(COSTS, 0.0)
         self.loggers: list[Logger] = []
@@ -115,9 +121,11 @@ class Trainer:
         if checkpoint.exists(self.folder / CHECKPOINT):
             self.finished, state = checkpoint.load(self.folder / CHECKPOINT)
             self._restore(state)
-        for name in (METRICS, validation.FILE):
+        for name in (METRICS, validation.FILE, diagnostics.FILE):
             self.records.forget_after(self.finished, name)
-        for row in self.records.rows()[-1:]:
+        rows = self.records.rows()
+        self.updates.resume(rows)
+        for row in rows[-1:]:
             self.totals = {name: row[f"total_{name}"] for name in COSTS}
         return self.finished
 
@@ -200,8 +208,14 @@ class Trainer:
             return again
 
         self.progress.phase("update")
-        metrics = self.algorithm.update(batch, key, collect)
+        look = self._look(number)
+        with look or nullcontext():
+            metrics = self.algorithm.update(batch, key, collect)
         learned = perf_counter()
+        steps = self.updates.step()
+        if look is not None:
+            row = look.row(number, batch, steps, self.updates.accumulation())
+            self.records.add(row, diagnostics.FILE)
         self.records.add_episodes(
             f"iteration-{number:05d}", batch.episodes[: self.config.logged_episodes]
         )
@@ -220,7 +234,14 @@ class Trainer:
         }
         self.totals = {name: self.totals[name] + row[name] for name in COSTS}
         totals = {f"total_{name}": value for name, value in self.totals.items()}
-        return {**row, **totals, **metrics}
+        return {**row, **totals, "steps": steps, **metrics}
+
+    def _look(self, number: int) -> diagnostics.Look | None:
+        """Diagnostics of this iteration, where they are due and the algorithm can be observed."""
+        every = self.config.diagnose_every
+        if every and number % every == 0 and isinstance(self.algorithm, Learner):
+            return diagnostics.Look(self.algorithm)
+        return None
 
     def _state(self) -> dict[str, Any]:
         return {"team": self.team.state(), "algorithm": self.algorithm.state()}
