@@ -84,7 +84,7 @@ class LanguageModelPolicy:
         engine: Engine | None = None,
     ) -> None:
         # Scripted and random play need no torch.
-        from flexmg.baselines.generation.local import LocalEngine
+        from flexmg.baselines.generation.dispatch import TeamEngine
         from flexmg.baselines.rollout.rendering import Renderer
 
         self.team = team
@@ -92,7 +92,7 @@ class LanguageModelPolicy:
         self.temperature = temperature
         self.greedy = greedy
         self.seed = seed
-        self.engine = engine or LocalEngine(team.adapters)
+        self.engine = engine or TeamEngine(team)
         self.renderer = Renderer(team.base.tokenizer)
         self._calls: dict[str, int] = {}
 

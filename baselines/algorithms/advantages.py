@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flexmg.baselines.algorithms.streams import Floats, Indices, Stream
+from flexmg.baselines.ragged import places
 
 # Below this spread all turns of a group have the same advantage but for rounding noise,
 # which a division by sigma would blow up to unit size.
@@ -89,7 +90,7 @@ def token_advantages(
     Returns:
         One per token, laid out like ``values``. The critic's target is ``A + V``.
     """
-    place = token_places(stream.index, lengths)
+    place = places(stream.index, lengths)
     own = np.asarray(values, dtype=np.float64)[place]
     last = np.cumsum(lengths[stream.index]) - 1
     rewards = np.zeros_like(own)
@@ -103,14 +104,6 @@ def token_advantages(
     advantages = np.empty_like(own)
     advantages[place] = generalised_advantages(rewards, own, following, discounts, traces)
     return advantages
-
-
-def token_places(turns: Indices, lengths: Indices) -> Indices:
-    """Places of the tokens of some turns among those of all turns laid end to end."""
-    starts = np.cumsum(lengths) - lengths
-    own = lengths[turns]
-    within = np.arange(own.sum()) - np.repeat(np.cumsum(own) - own, own)
-    return np.repeat(starts[turns], own) + within
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +144,7 @@ def standardise(
     skipped: dict[Hashable, str] = {}
     for group in dict.fromkeys(groups):
         members = np.fromiter((label == group for label in groups), dtype=bool, count=len(groups))
-        place = token_places(np.flatnonzero(members), lengths)
+        place = places(np.flatnonzero(members), lengths)
         chosen, weights = advantages[place], np.repeat(1.0 / lengths[members], lengths[members])
         weights /= weights.sum()
         centred = chosen - weights @ chosen

@@ -23,12 +23,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from flexmg.baselines.algorithms.advantages import token_places
 from flexmg.baselines.algorithms.learner import NO_TURNS, summarise
 from flexmg.baselines.algorithms.ppo import TeamPPO
 from flexmg.baselines.algorithms.protocol import Collect, Metrics
 from flexmg.baselines.algorithms.settings import PPOConfig
 from flexmg.baselines.algorithms.streams import Stream, agent_streams, flatten
+from flexmg.baselines.ragged import places
 from flexmg.baselines.rollout.turns import Batch, Episode
 
 
@@ -72,7 +72,7 @@ class IPPO(TeamPPO):
         for policy, recorded in old.items():
             prompts = [turn.prompt_ids for turn in recorded.turns]
             readings[policy] = self.read(policy, recorded.turns, prompts)
-            own = token_places(recorded.index, lengths)
+            own = places(recorded.index, lengths)
             values[own] = self.value(policy, readings[policy])
         advantages = self.advantages(self.streams(episodes), values, lengths)
         standard = self.standardise(turns, advantages, lengths)
@@ -84,7 +84,7 @@ class IPPO(TeamPPO):
                 blocks[policy] = NO_TURNS
                 continue
             metrics, _ = self.improve(policy, old[policy], standard, key)
-            own = token_places(old[policy].index, lengths)
+            own = places(old[policy].index, lengths)
             targets = advantages[own] + values[own]
             fitted = self.fit(policy, readings[policy], values[own], targets, key)
             blocks[policy] = {**metrics, **fitted}

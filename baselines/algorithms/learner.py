@@ -10,11 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from flexmg.baselines.algorithms.advantages import Standardised, token_places
+from flexmg.baselines.algorithms.advantages import Standardised
 from flexmg.baselines.algorithms.losses import k3, masked_sum
 from flexmg.baselines.algorithms.optimisation import Recorded, adamw, score, update_policy
 from flexmg.baselines.algorithms.protocol import Metrics, Observer, Team
 from flexmg.baselines.algorithms.settings import PolicyConfig
+from flexmg.baselines.ragged import places
 from flexmg.baselines.rollout.turns import Episode, SampledTurn
 from flexmg.seeding import stream
 
@@ -115,7 +116,7 @@ class Learner:
 
     def weights(self, old: Recorded, standard: Standardised) -> Tensor:
         """The advantages of a policy's turns, [B], or [B, L] of their tokens."""
-        place = token_places(old.index, standard.lengths)
+        place = places(old.index, standard.lengths)
         own = torch.from_numpy(standard.advantages[place]).float()
         if self.config.level == "action":
             return own

@@ -35,12 +35,19 @@ def train(
             "--policy-map",
             "--policies",
             help="isolated (one policy per role, the default), shared, per-agent, "
-            "or role=policy,agent=policy,...",
+            "or role=policy,agent=policy,...; a policy may be scripted, random or "
+            "openai:MODEL@URL",
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(help="tiny (the default), smollm2, a folder, a GGUF file, or a hub id."),
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(help="Other models of single policies: policy=model,...")
+    ] = None,
+    freeze: Annotated[
+        str | None, typer.Option(help="Policies that act and do not learn, by commas.")
     ] = None,
     seed: Annotated[
         str | None,
@@ -132,6 +139,8 @@ def train(
         env=env,
         algorithm=algo,
         model=model,
+        models=options.assignments(models, "--models"),
+        freeze=None if freeze is None else freeze.split(","),
         iterations=iterations,
         budget_tokens=budget_tokens,
         budget_episodes=budget_episodes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,26 +21,41 @@ from flexmg.baselines.models.lora import AdaptedLinear
 from flexmg.errors import CheckpointError, InvalidArgument, ModelError
 from flexmg.seeding import draw
 
+# How the layers of Llama, Qwen, Mistral, Gemma, Phi, GPT-2 and their kin are called.
+TARGETS: dict[str, str | list[str]] = {
+    "all-linear": "all-linear",
+    "attention": ["q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "c_attn"],
+    "mlp": ["gate_proj", "up_proj", "down_proj", "gate_up_proj", "c_fc"],
+}
 POLICY_NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]*$")
 
 
 @dataclass(frozen=True)
 class LoraSettings:
-    """Low-rank adaptation (Hu et al. 2021): W x + (alpha / rank) B A x in every linear layer.
+    """Low-rank adaptation (Hu et al. 2021): W x + (alpha / rank) B A x in linear layers.
 
     Args:
         rank: r, the inner dimension of B A.
         alpha: the numerator of the scale.
+        targets: the layers that have an adapter: ``all-linear`` (but the output embedding),
+            ``attention``, ``mlp``, or module names as PEFT matches them, such as
+            ``("q_proj", "v_proj")``.
     """
 
     rank: int = 8
     alpha: int = 16
+    targets: str | tuple[str, ...] = "all-linear"
 
     def __post_init__(self) -> None:
         if self.rank < 1 or self.alpha <= 0:
             raise InvalidArgument(
                 f"a LoRA rank of {self.rank} with alpha {self.alpha} is impossible: both must be "
                 "positive"
+            )
+        if isinstance(self.targets, str) and self.targets not in TARGETS:
+            raise InvalidArgument(
+                f"LoRA targets {self.targets!r} are none of {', '.join(TARGETS)}; for layers of "
+                "your own choice give a list of their names"
             )
 
 
@@ -81,7 +96,7 @@ class Adapters:
             r=settings.rank,
             lora_alpha=settings.alpha,
             lora_dropout=0.0,
-            target_modules="all-linear",
+            target_modules=_modules(base, settings.targets),
             bias="none",
             task_type="CAUSAL_LM",
         )
@@ -101,6 +116,7 @@ class Adapters:
         }
         self._places = {name: _parent(base.model, name) for name in self._layers}
         self._bare = {name: layer.base_layer for name, layer in self._layers.items()}
+        self._in_place: Mapping[str, Any] = self._layers
         self._adapted: dict[str, dict[str, torch.nn.Module]] = {}
         _check_layers(base, self._layers)
         for policy in self.policies:
@@ -135,27 +151,60 @@ class Adapters:
             with self.learning(policy):
                 yield
             return
+        with self.merged(policy):
+            yield
+
+    @contextmanager
+    def merged(self, policy: str) -> Iterator[Any]:
+        """Within the block the model is a plain one: the adapter folded into its weights.
+
+        The sum is made in float32 and rounded to the type of the weights.
+
+        Yields:
+            The transformers model; the original weights are back, untouched, at the end.
+        """
         self._require(policy)
         originals = {name: linear.weight.data for name, linear in self._bare.items()}
         try:
             for name, layer in self._layers.items():
                 with torch.no_grad():
-                    self._bare[name].weight.data = originals[name] + layer.get_delta_weight(policy)
+                    delta = layer.get_delta_weight(policy).float()
+                    whole = originals[name].float() + delta
+                    self._bare[name].weight.data = whole.to(originals[name].dtype)
             with self._in_place_of_wrappers(self._bare):
-                yield
+                yield self.base.model
         finally:
             for name, linear in self._bare.items():
                 linear.weight.data = originals[name]
 
+    def checkpoint_gradients(self) -> None:
+        """Compute activations anew in the backward pass: less memory, more time, same values."""
+
+        def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+            # The backward pass may come after the block that made the graph.
+            return nullcontext(), self._in_place_of_wrappers(self._in_place)
+
+        model = self.base.model
+        with warnings.catch_warnings():
+            # Renamed in transformers 5.2x; both names work in the versions that we allow.
+            warnings.filterwarnings("ignore", ".*gradient_checkpointing", FutureWarning)
+            model.gradient_checkpointing_enable({"use_reentrant": False, "context_fn": contexts})
+        # transformers checkpoints in training mode only; without dropout the two modes agree.
+        for module in model.modules():
+            if hasattr(module, "gradient_checkpointing"):
+                module.training = True
+
     @contextmanager
     def _in_place_of_wrappers(self, modules: Mapping[str, torch.nn.Module]) -> Iterator[None]:
+        before, self._in_place = self._in_place, modules
         try:
             for name, (parent, attribute) in self._places.items():
                 setattr(parent, attribute, modules[name])
             yield
         finally:
+            self._in_place = before
             for name, (parent, attribute) in self._places.items():
-                setattr(parent, attribute, self._layers[name])
+                setattr(parent, attribute, before[name])
 
     def _with_adapter(self, policy: str) -> Mapping[str, torch.nn.Module]:
         self._require(policy)
@@ -223,6 +272,33 @@ class Adapters:
             raise InvalidArgument(
                 f"there is no policy {policy!r}; this team has {', '.join(self.policies)}"
             )
+
+
+def _modules(base: Base, targets: str | tuple[str, ...]) -> str | list[str]:
+    """What PEFT is asked for: of the known names, those that this model has.
+
+    Raises:
+        InvalidArgument: it has none of them.
+    """
+    wanted = TARGETS[targets] if isinstance(targets, str) else list(targets)
+    if isinstance(wanted, str):
+        return wanted
+    present = {name.rpartition(".")[2] for name, _ in base.model.named_modules()}
+    found = [name for name in wanted if name in present]
+    if not found or (not isinstance(targets, str) and len(found) < len(wanted)):
+        lacking = ", ".join(name for name in wanted if name not in present)
+        linear = sorted(
+            {
+                name.rpartition(".")[2]
+                for name, module in base.model.named_modules()
+                if isinstance(module, torch.nn.Linear)
+            }
+        )
+        raise InvalidArgument(
+            f"{base.name!r} has no layer {lacking} to adapt; its linear layers are called "
+            f"{', '.join(linear)}"
+        )
+    return found
 
 
 @contextmanager

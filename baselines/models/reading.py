@@ -9,7 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from flexmg.baselines.ragged import places
+
 Ids = NDArray[np.int32]
+Lengths = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,25 +25,24 @@ class FrozenReading:
     """
 
     features: torch.Tensor
-    lengths: NDArray[np.int64]
+    lengths: Lengths
 
     def __len__(self) -> int:
         """B."""
         return len(self.lengths)
 
-    def __getitem__(self, rows: NDArray[np.int64]) -> FrozenReading:
+    def __getitem__(self, rows: Lengths) -> FrozenReading:
         """The chosen inputs, in the order of ``rows``."""
         rows = np.asarray(rows, dtype=np.int64)
-        starts = np.cumsum(self.lengths) - self.lengths
-        own = self.lengths[rows]
-        within = np.arange(own.sum()) - np.repeat(np.cumsum(own) - own, own)
-        place = torch.from_numpy(np.repeat(starts[rows], own) + within).to(self.features.device)
-        return FrozenReading(self.features[place], own)
+        place = torch.from_numpy(places(rows, self.lengths)).to(self.features.device)
+        return FrozenReading(self.features[place], self.lengths[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
     """Token ids to be read, and where each has values: its last ``lengths`` positions.
+
+    What a trunk that learns is given, since it has to read them anew after every step.
 
     Args:
         ids: B arrays of int32. An action's last token is not read: nothing follows it.
@@ -48,7 +50,7 @@ class Sequences:
     """
 
     ids: list[Ids]
-    lengths: NDArray[np.int64]
+    lengths: Lengths
 
     @classmethod
     def of(cls, inputs: Sequence[Ids], actions: Sequence[Ids] | None) -> Sequences:
@@ -60,3 +62,53 @@ class Sequences:
             for before, action in zip(inputs, actions, strict=True)
         ]
         return cls(ids, np.array([len(action) for action in actions], dtype=np.int64))
+
+    def __len__(self) -> int:
+        """B."""
+        return len(self.ids)
+
+    def __getitem__(self, rows: Lengths) -> Sequences:
+        """The chosen inputs, in the order of ``rows``."""
+        return Sequences([self.ids[k] for k in rows], self.lengths[np.asarray(rows, dtype=int)])
+
+
+@dataclass(frozen=True, eq=False)
+class TeamReading:
+    """Inputs that several trunks have read, one for each base model.
+
+    Args:
+        parts: by number of the base, what its trunk has read.
+        owners: int64 [B], the number of each input's base.
+        lengths: int64 [B], positions per input.
+    """
+
+    parts: dict[int, FrozenReading | Sequences]
+    owners: Lengths
+    lengths: Lengths
+
+    def __len__(self) -> int:
+        """B."""
+        return len(self.lengths)
+
+    def __getitem__(self, rows: Lengths) -> TeamReading:
+        """The chosen inputs, in the order of ``rows``."""
+        rows = np.asarray(rows, dtype=np.int64)
+        owners = self.owners[rows]
+        parts = {}
+        for owner, part in self.parts.items():
+            place = np.cumsum(self.owners == owner) - 1
+            own = place[rows[owners == owner]]
+            if len(own):
+                parts[owner] = part[own]
+        return TeamReading(parts, owners, self.lengths[rows])
+
+    def joined(self, values: dict[int, torch.Tensor]) -> torch.Tensor:
+        """The values of the parts, laid out in the order of the inputs."""
+        if len(values) == 1:
+            return next(iter(values.values()))
+        device = next(iter(values.values())).device
+        laid = np.concatenate(
+            [places(np.flatnonzero(self.owners == owner), self.lengths) for owner in values]
+        )
+        order = torch.from_numpy(np.argsort(laid)).to(device)
+        return torch.cat([one.to(device) for one in values.values()])[order]

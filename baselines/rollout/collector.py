@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import flexmg
-from flexmg.baselines.generation.local import LocalEngine
-from flexmg.baselines.generation.protocol import Engine, Request, SamplingParams
+from flexmg.baselines.generation.dispatch import TeamEngine
+from flexmg.baselines.generation.endpoint import EndpointSettings, Usage
+from flexmg.baselines.generation.protocol import Engine, Generation, Request, SamplingParams
 from flexmg.baselines.models.team import Team
+from flexmg.baselines.rollout.guests import EndpointGuest, as_generation, make_guest
 from flexmg.baselines.rollout.recording import (
     Sampled,
     record_outcome,
@@ -41,6 +46,7 @@ class RolloutSettings:
         max_prompt_tokens: a limit on prompts and critic inputs below the context's own.
         states: record the central critic's inputs.
         transcripts: keep each episode's transcript in ``infos["transcript"]``.
+        endpoint: how guests behind a server are asked.
     """
 
     temperature: float = 1.0
@@ -52,6 +58,7 @@ class RolloutSettings:
     max_prompt_tokens: int | None = None
     states: bool = True
     transcripts: bool = False
+    endpoint: EndpointSettings = field(default_factory=EndpointSettings)
 
     def __post_init__(self) -> None:
         for name in ("games", "threads", "max_turns"):
@@ -73,6 +80,7 @@ class Play:
     seed: int
     game: Any = None
     sampled: dict[str, list[Sampled]] = field(default_factory=dict)
+    asked: dict[str, tuple[Pending, Future[str]]] = field(default_factory=dict)
     error: Exception | None = None
 
     @property
@@ -83,12 +91,20 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """An agent of a game that waits for its action."""
+    """An agent of a game that waits for its action.
+
+    Args:
+        play: the episode. ``agent``: who acts.
+        request: what an engine is asked for; of a guest, a record of what it is shown.
+        cut: tokens that the prompt lost.
+        observation: what a guest is shown, whole.
+    """
 
     play: Play
     agent: str
     request: Request
     cut: int
+    observation: Mapping[str, Any]
 
 
 class Collector:
@@ -104,7 +120,7 @@ class Collector:
         env: id of an environment, made with ``env_kwargs``; or a function that makes one.
             One is made per game in flight and used again.
         team: whose policies act.
-        engine: what generates; by default a ``LocalEngine`` on the team's adapters.
+        engine: what generates; by default the team's models in this process.
         settings: how episodes are played.
         env_kwargs: for ``flexmg.make``.
     """
@@ -121,9 +137,10 @@ class Collector:
             partial(flexmg.make, env, **(env_kwargs or {})) if isinstance(env, str) else env
         )
         self.team = team
-        self.engine = engine or LocalEngine(team.adapters)
+        self.engine = engine or TeamEngine(team)
         self.settings = settings or RolloutSettings()
-        self.renderer = Renderer(team.base.tokenizer)
+        self.guests = {name: make_guest(name, self.settings.endpoint) for name in team.guests}
+        self._renderers = {id(base): Renderer(base.tokenizer) for base in team.bases}
         self._idle: list[Any] = []
 
     def collect(self, problems: Sequence[int], samples: int, key: tuple[int, ...]) -> Batch:
@@ -152,17 +169,21 @@ class Collector:
         ]
         episodes: dict[tuple[int, int], Episode] = {}
         waiting, active = plays[::-1], list[Play]()
+        asking = ThreadPoolExecutor(self.settings.endpoint.concurrency)
         with ThreadPoolExecutor(self.settings.threads) as pool:
-            while waiting or active:
-                while waiting and len(active) < self.settings.games:
-                    active.append(self._begin(waiting.pop()))
-                self._act(active, key, pool)
-                for play in [play for play in active if self._over(play)]:
-                    active.remove(play)
-                    episodes[play.problem, play.sample] = self._record(play, key)
-                    if play.error is None:
-                        self._idle.append(play.game)
-                    play.game = None
+            try:
+                while waiting or active:
+                    while waiting and len(active) < self.settings.games:
+                        active.append(self._begin(waiting.pop()))
+                    self._act(active, key, pool, asking)
+                    for play in [play for play in active if self._over(play)]:
+                        active.remove(play)
+                        episodes[play.problem, play.sample] = self._record(play, key)
+                        if play.error is None:
+                            self._idle.append(play.game)
+                        play.game = None
+            finally:
+                asking.shutdown(wait=False, cancel_futures=True)
         failures = [play.error for play in plays if play.error is not None]
         if failures and len(failures) == len(plays):
             raise InfraError(
@@ -178,39 +199,111 @@ class Collector:
         return play
 
     def _over(self, play: Play) -> bool:
+        if play.asked and play.error is None:
+            return False
         if play.error is not None or play.game.finished:
             return True
         return self.settings.max_turns is not None and play.turns >= self.settings.max_turns
 
-    def _act(self, active: Sequence[Play], key: tuple[int, ...], pool: ThreadPoolExecutor) -> None:
-        """One action of every agent that is ready, in every game."""
-        pending = [wait for play in active for wait in self._pending(play, key)]
-        generations = self.engine.generate([wait.request for wait in pending])
+    def _act(
+        self,
+        active: Sequence[Play],
+        key: tuple[int, ...],
+        pool: ThreadPoolExecutor,
+        asking: ThreadPoolExecutor,
+    ) -> None:
+        """One action of every agent that is ready, in every game.
+
+        Guests are asked beside it, and act once they have answered: nobody waits for them
+        but their own game.
+        """
+        pending = [one for play in active for one in self._pending(play, key)]
+        for one in pending:
+            if one.request.policy in self.guests:
+                one.play.asked[one.agent] = (one, self._asked(one, asking))
+        own = [one for one in pending if one.request.policy not in self.guests]
+        generations = self.engine.generate([one.request for one in own]) if own else []
         actions: dict[Play, list[tuple[str, Sampled]]] = {}
-        for wait, generation in zip(pending, generations, strict=True):
-            policy = wait.request.policy
-            text = self.renderer.decode(generation.action_ids, self.settings.stop)
-            limit = getattr(wait.play.game.specs[wait.agent].action_space, "max_length", None)
-            action = Sampled(
-                policy=policy,
-                version=self.team.versions[policy],
-                prompt_ids=wait.request.prompt_ids,
-                cut=wait.cut,
-                generation=generation,
-                text=text[:limit],
+        for one, generation in zip(own, generations, strict=True):
+            text = self._renderer(one.request.policy).decode(
+                generation.action_ids, self.settings.stop
             )
-            actions.setdefault(wait.play, []).append((wait.agent, action))
+            actions.setdefault(one.play, []).append(
+                (one.agent, self._sampled(one, generation, text))
+            )
+        under_way = [future for play in active for _, future in play.asked.values()]
+        if under_way and not own:
+            wait(under_way, return_when=FIRST_COMPLETED)
+        for play in active:
+            for agent, (one, future) in list(play.asked.items()):
+                if future.done():
+                    del play.asked[agent]
+                    self._answered(one, future, actions)
         # A game is stepped by one thread; exceptions stay with their own episode.
         list(pool.map(_step, actions.keys(), actions.values()))
+
+    def _asked(self, one: Pending, asking: ThreadPoolExecutor) -> Future[str]:
+        """A server is waited for in a thread; a script reads the game, and so answers at once."""
+        guest = self.guests[one.request.policy]
+        question = (
+            *(one.play.game, one.agent, one.observation, one.request.sampling, one.request.key),
+        )
+        if isinstance(guest, EndpointGuest):
+            return asking.submit(guest, *question)
+        answered: Future[str] = Future()
+        try:
+            answered.set_result(guest(*question))
+        except Exception as error:  # costs its own episode only, like one of the environment
+            answered.set_exception(error)
+        return answered
+
+    def usage(self) -> dict[str, Usage]:
+        """What each endpoint has cost since the last call."""
+        spent = {}
+        for name, guest in self.guests.items():
+            if isinstance(guest, EndpointGuest):
+                spent[name] = guest.endpoint.spent()
+        return spent
+
+    def _answered(
+        self, one: Pending, future: Future[str], actions: dict[Play, list[tuple[str, Sampled]]]
+    ) -> None:
+        error = future.exception()
+        if error is not None:
+            if not isinstance(error, Exception):
+                raise error
+            one.play.error = error
+            return
+        ids = self._renderer(one.request.policy).encode(future.result())
+        sampled = self._sampled(one, as_generation(ids), future.result())
+        actions.setdefault(one.play, []).append((one.agent, sampled))
+
+    def _sampled(self, one: Pending, generation: Generation, text: str) -> Sampled:
+        policy = one.request.policy
+        limit = getattr(one.play.game.specs[one.agent].action_space, "max_length", None)
+        return Sampled(
+            policy=policy,
+            version=self.team.versions.get(policy, 0),
+            prompt_ids=one.request.prompt_ids,
+            cut=one.cut,
+            generation=generation,
+            text=text[:limit],
+        )
 
     def _pending(self, play: Play, key: tuple[int, ...]) -> list[Pending]:
         game = play.game
         pending = []
-        for agent in game.ready:
+        for agent in game.ready if play.error is None else ():
+            if agent in play.asked:
+                continue
+            policy = self.team.policy_of(agent)
             tokens = game.specs[agent].token_limit
-            prompt, cut = self.renderer.prompt(game.observe(agent), self._prompt_limit(tokens))
+            observation = game.observe(agent)
+            prompt, cut = self._renderer(policy).prompt(
+                observation, self._prompt_limit(policy, tokens)
+            )
             request = Request(
-                policy=self.team.policy_of(agent),
+                policy=policy,
                 prompt_ids=prompt,
                 sampling=SamplingParams(
                     max_new_tokens=tokens,
@@ -226,11 +319,14 @@ class Collector:
                     len(play.sampled.get(agent, ())),
                 ),
             )
-            pending.append(Pending(play, agent, request, cut))
+            pending.append(Pending(play, agent, request, cut, observation))
         return pending
 
-    def _prompt_limit(self, tokens: int) -> int:
-        limit = prompt_limit(self.team.base.context_length, tokens)
+    def _renderer(self, policy: str) -> Renderer:
+        return self._renderers[id(self.team.base_of(policy))]
+
+    def _prompt_limit(self, policy: str, tokens: int) -> int:
+        limit = prompt_limit(self.team.base_of(policy).context_length, tokens)
         return min(limit, self.settings.max_prompt_tokens or limit)
 
     def _record(self, play: Play, key: tuple[int, ...]) -> Episode:
@@ -238,19 +334,22 @@ class Collector:
         turns = record_turns(game, play.sampled, (*key, play.problem, play.sample))
         episode = record_outcome(game, play.sample, turns, play.error)
         if self.settings.states:
-            limit = self._prompt_limit(0)
-            final = record_states(turns, game.problem.statement, self.renderer, limit)
+            final = record_states(turns, game.problem.statement, self._state)
             if not episode.terminated and not episode.infra_error:
                 episode.final_state_ids = final
         if not episode.terminated and not episode.infra_error:
             for agent in play.sampled:
-                limit = self._prompt_limit(game.specs[agent].token_limit)
-                episode.final_prompt_ids[agent] = self.renderer.prompt(game.observe(agent), limit)[
-                    0
-                ]
+                policy = self.team.policy_of(agent)
+                limit = self._prompt_limit(policy, game.specs[agent].token_limit)
+                prompt, _ = self._renderer(policy).prompt(game.observe(agent), limit)
+                episode.final_prompt_ids[agent] = prompt
         if self.settings.transcripts and play.error is None:
             episode.infos["transcript"] = transcript_of(game)
         return episode
+
+    def _state(self, state: Mapping[str, Any], agent: str, policy: str) -> NDArray[np.int32]:
+        """The central critic's input, in the tokens of the base that is to read it."""
+        return self._renderer(policy).state(state, agent, self._prompt_limit(policy, 0))
 
 
 def _step(play: Play, actions: Sequence[tuple[str, Sampled]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from flexmg.agents import AgentSpec
 from flexmg.baselines.generation.protocol import Generation
-from flexmg.baselines.rollout.rendering import Renderer
 from flexmg.baselines.rollout.turns import Episode, SampledTurn
 from flexmg.seeding import draw
 
@@ -81,19 +80,28 @@ def record_turns(
 
 
 def record_states(
-    turns: Sequence[SampledTurn], statement: str, renderer: Renderer, limit: int
+    turns: Sequence[SampledTurn],
+    statement: str,
+    render: Callable[[Mapping[str, Any], str, str], NDArray[np.int32]],
 ) -> NDArray[np.int32]:
     """Give each turn the central critic's input before it; returns that after the last.
 
     What stands before a turn are all turns that precede it in the learner's order, those of
     its own layer too: the state is a function of the record, not of timing.
+
+    Args:
+        turns: in the learner's order.
+        statement: of the problem.
+        render: makes ids of a state, who acts next (nobody: empty), and the policy whose
+            base reads it; after the last turn that is the last turn's.
     """
     before: list[dict[str, Any]] = []
     for turn in turns:
         state = {"statement": statement, "turns": before}
-        turn.state_ids = renderer.state(state, turn.agent, limit)
+        turn.state_ids = render(state, turn.agent, turn.policy)
         before.append({"agent": turn.agent, "step": turn.step, "text": turn.text})
-    return renderer.state({"statement": statement, "turns": before}, "", limit)
+    last = turns[-1].policy if turns else ""
+    return render({"statement": statement, "turns": before}, "", last)
 
 
 def record_outcome(

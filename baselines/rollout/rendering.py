@@ -109,6 +109,12 @@ class Renderer:
             room -= len(ids)
         return _frozen([*head, *(token for ids in reversed(turns) for token in ids), *tail])
 
+    def encode(self, text: str) -> NDArray[np.int32]:
+        """An action that somebody else wrote, as ids with a closing end token."""
+        ids = self.tokenizer.encode(self._plain(text), add_special_tokens=False)
+        end = self.tokenizer.eos_token_id
+        return _frozen([*ids, *([] if end is None and ids else [end or 0])])
+
     def decode(self, action_ids: NDArray[np.int32], stop: Sequence[str] = ()) -> str:
         """The text of an action, as a game takes it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from flexmg.errors import InvalidArgument
 
@@ -35,8 +35,18 @@ class RunConfig:
             sums may round differently with another number.
         policies: the policy map: ``isolated`` (one policy per role), ``shared``,
             ``per-agent``, or a mapping from agent or role to policy.
+            A policy may also be ``scripted``, ``random`` or ``openai:MODEL@URL``, which do
+            not learn.
+        models: base models of single policies, by policy; the others have ``model``.
+        freeze: policies that act and do not learn.
         lora_rank: rank of the adapters.
         lora_alpha: their scale is ``lora_alpha / lora_rank``.
+        lora_targets: the layers that have an adapter: ``all-linear``, ``attention``, ``mlp``
+            or a list of module names.
+        critic_trunk: what reads the critics' inputs: ``frozen`` (the base model), ``adapter``
+            (the base model with an adapter that learns) or ``model`` (another, frozen).
+        critic_model: that other model.
+        gradient_checkpointing: compute activations anew in the backward pass, for memory.
         iterations: how many in total; None for as many as a budget allows.
         budget_tokens: end after the iteration in which this many tokens have been generated
             in training (evaluation is not counted); None for no such limit.
@@ -47,6 +57,9 @@ class RunConfig:
         samples: episodes per problem.
         temperature: of sampling, in training and evaluation.
         games: the most episodes in flight at once.
+        endpoint_timeout: seconds until an answer of an endpoint counts as lost.
+        endpoint_retries: more attempts after that, or after a passing failure.
+        endpoint_concurrency: the most questions under way at once.
         max_turns: cut an episode that has taken this many turns (it is then truncated, and
             bootstraps); None plays every episode to its end.
         max_prompt_tokens: a limit on prompts and critic inputs below the model's own.
@@ -78,8 +91,14 @@ class RunConfig:
     device: str = "auto"
     threads: int | None = None
     policies: str | dict[str, str] = "isolated"
+    models: dict[str, str] = field(default_factory=dict)
+    freeze: list[str] = field(default_factory=list)
     lora_rank: int = 8
     lora_alpha: int = 16
+    lora_targets: str | list[str] = "all-linear"
+    critic_trunk: Literal["frozen", "adapter", "model"] = "frozen"
+    critic_model: str | None = None
+    gradient_checkpointing: bool = False
     iterations: int | None = 20
     budget_tokens: int | None = None
     budget_episodes: int | None = None
@@ -89,6 +108,9 @@ class RunConfig:
     samples: int = 4
     temperature: float = 1.0
     games: int = 256
+    endpoint_timeout: float = 120.0
+    endpoint_retries: int = 4
+    endpoint_concurrency: int = 16
     max_turns: int | None = None
     max_prompt_tokens: int | None = None
     eval_problems: int = 100

@@ -61,7 +61,7 @@ def merge(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
     for name, value in given.items():
         present = merged.get(name)
         # A policy map is one setting: half of an old and half of a new one is neither.
-        whole = name == "policies"
+        whole = name in ("policies", "models")
         if not whole and isinstance(present, Mapping) and isinstance(value, Mapping):
             merged[name] = {**present, **value}
         else:

@@ -9,8 +9,10 @@ import torch
 
 from flexmg.baselines.algorithms.registry import algorithm
 from flexmg.baselines.models.adapters import LoraSettings
-from flexmg.baselines.models.base import load_base
-from flexmg.baselines.models.team import PolicyMap, Team, assign_policies
+from flexmg.baselines.models.assignment import PolicyMap, assign_policies, learning_policies
+from flexmg.baselines.models.base import Base, load_base
+from flexmg.baselines.models.critic import CriticSettings
+from flexmg.baselines.models.team import Team
 from flexmg.baselines.training import checkpoint
 from flexmg.baselines.training.config import RunConfig
 
@@ -34,15 +36,39 @@ def build_team(config: RunConfig, agents: list[str]) -> Team:
         InvalidArgument: a policy map that does not fit, or another bad setting.
     """
     policy_map = cast(PolicyMap, config.policies)
-    policies = tuple(dict.fromkeys(assign_policies(agents, policy_map).values()))
-    return Team(
-        load_base(config.model, dtype=config.dtype, device=config.device),
+    learners = learning_policies(assign_policies(agents, policy_map), config.freeze)
+    targets = config.lora_targets
+    lora = LoraSettings(
+        rank=config.lora_rank,
+        alpha=config.lora_alpha,
+        targets=targets if isinstance(targets, str) else tuple(targets),
+    )
+
+    def load(name: str) -> Base:
+        return load_base(name, dtype=config.dtype, device=config.device)
+
+    base = load(config.model)
+    # Policies that name the same model share it in memory.
+    loaded = {config.model: base}
+    for name in dict.fromkeys(config.models.values()):
+        loaded.setdefault(name, load(name))
+    critic = CriticSettings(config.critic_trunk, config.critic_model)
+    team = Team(
+        base,
         agents,
         policy_map=policy_map,
-        critics=algorithm(config.algorithm).critics(policies),
-        lora=LoraSettings(rank=config.lora_rank, alpha=config.lora_alpha),
+        critics=algorithm(config.algorithm).critics(learners),
+        lora=lora,
         seed=config.seed,
+        others={policy: loaded[name] for policy, name in config.models.items()},
+        freeze=config.freeze,
+        critic=critic,
+        critic_base=None if critic.model is None else load(critic.model),
     )
+    if config.gradient_checkpointing:
+        for policy in team.policies:
+            team.adapters_of(policy).checkpoint_gradients()
+    return team
 
 
 def load_team(config: RunConfig, folder: Path, agents: list[str], *, best: bool = False) -> Team:

@@ -35,6 +35,7 @@ from flexmg.baselines.diagnostics import look as diagnostics
 from flexmg.baselines.diagnostics.cliff import Cliff
 from flexmg.baselines.diagnostics.updates import Updates
 from flexmg.baselines.evaluation import evaluate
+from flexmg.baselines.generation.endpoint import EndpointSettings
 from flexmg.baselines.rollout.collector import Collector, RolloutSettings
 from flexmg.baselines.rollout.turns import Batch
 from flexmg.baselines.training import checkpoint, files, report, validation
@@ -51,6 +52,7 @@ from flexmg.baselines.training.records import (
     evaluation_row,
 )
 from flexmg.baselines.training.teams import BEST, CHECKPOINT, build_team, use_threads
+from flexmg.errors import InvalidArgument
 
 # Streams of a run's keys: training iterations count from 1, evaluation has its own.
 TRAINING, EVALUATING = 0, 1
@@ -78,6 +80,11 @@ class Trainer:
         settings = configure(config.algorithm, config.algorithm_args)
         game = flexmg.make(config.env, **config.env_args).unwrapped
         self.team = build_team(config, game.possible_agents)
+        if not self.team.policies:
+            raise InvalidArgument(
+                "no policy of this team learns: all are frozen or guests; leave one out of freeze, "
+                "or use `flexmg eval`"
+            )
         self.algorithm = learner(self.team, settings, temperature=config.temperature)
         self.held_out_args = other_problems(config.env_args, config.held_out)
         self.held_out: list[int] = []
@@ -92,6 +99,9 @@ class Trainer:
             max_turns=config.max_turns,
             max_prompt_tokens=config.max_prompt_tokens,
             transcripts=True,
+            endpoint=EndpointSettings(
+                config.endpoint_timeout, config.endpoint_retries, config.endpoint_concurrency
+            ),
         )
         self.records = RunRecords(folder)
         self.validation = validation.Validation(
@@ -232,6 +242,8 @@ class Trainer:
             "update_seconds": learned - played,
             "tokens_per_s": described["tokens"] / (learned - started),
         }
+        if spent := self.collector.usage():
+            row["guests"] = {name: dataclasses.asdict(usage) for name, usage in spent.items()}
         self.totals = {name: self.totals[name] + row[name] for name in COSTS}
         totals = {f"total_{name}": value for name, value in self.totals.items()}
         return {**row, **totals, "steps": steps, **metrics}

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
+from flexmg.baselines.models.assignment import assign_policies
 from flexmg.baselines.models.base import Base, load_base
-from flexmg.baselines.models.reading import FrozenReading
-from flexmg.baselines.models.team import Team, assign_policies
+from flexmg.baselines.models.reading import TeamReading
+from flexmg.baselines.models.team import Team
 from flexmg.baselines.rollout.turns import SampledTurn
 from flexmg.errors import CheckpointError, InvalidArgument
 
@@ -222,10 +223,14 @@ def read(team: Team, states, actions=None):
     return team.read("central", states, policies=["worker"] * len(states), actions=actions)
 
 
+def features(team: Team, states) -> torch.Tensor:
+    return read(team, states).parts[0].features
+
+
 def test_features_are_the_bases_last_hidden_states(team: Team, bare) -> None:
     states = inputs(8)
-    features = read(team, states).features
-    for ids, row in zip(states, features, strict=True):
+    found = features(team, states)
+    for ids, row in zip(states, found, strict=True):
         with torch.no_grad():
             out = bare(
                 input_ids=torch.tensor(ids[None].astype(np.int64)), output_hidden_states=True
@@ -235,9 +240,9 @@ def test_features_are_the_bases_last_hidden_states(team: Team, bare) -> None:
 
 def test_features_do_not_depend_on_company(team: Team) -> None:
     states = inputs(12)
-    together = read(team, states).features
+    together = features(team, states)
     team.token_budget = 50
-    alone = torch.cat([read(team, [ids]).features for ids in states])
+    alone = torch.cat([features(team, [ids]) for ids in states])
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-4)
 
 
@@ -247,10 +252,10 @@ def test_equal_inputs_have_equal_features_and_are_read_once(team: Team) -> None:
     hook = team.base.model.get_input_embeddings().register_forward_hook(
         lambda module, ids, output: rows.append(len(output))
     )
-    features = read(team, [one, other, one.copy(), one]).features
+    found = features(team, [one, other, one.copy(), one])
     hook.remove()
     assert sum(rows) == 2
-    assert torch.equal(features[0], features[2]) and torch.equal(features[0], features[3])
+    assert torch.equal(found[0], found[2]) and torch.equal(found[0], found[3])
 
 
 def test_with_actions_every_token_is_valued_where_it_is_predicted(team: Team, bare) -> None:
@@ -264,18 +269,18 @@ def test_with_actions_every_token_is_valued_where_it_is_predicted(team: Team, ba
         with torch.no_grad():
             out = bare(input_ids=torch.tensor(ids[None]), output_hidden_states=True)
         expected = out.hidden_states[-1][0, len(states[k]) - 1 : -1]
-        torch.testing.assert_close(reading[[k]].features, expected, rtol=0, atol=1e-4)
-    first = reading.features[np.cumsum(reading.lengths) - reading.lengths]
-    torch.testing.assert_close(first, read(team, states).features, rtol=0, atol=1e-4)
+        torch.testing.assert_close(reading[[k]].parts[0].features, expected, rtol=0, atol=1e-4)
+    first = reading.parts[0].features[np.cumsum(reading.lengths) - reading.lengths]
+    torch.testing.assert_close(first, features(team, states), rtol=0, atol=1e-4)
 
 
 def test_rows_of_a_reading_come_in_the_order_asked_for(team: Team) -> None:
     actions = [np.arange(1, 3 + k, dtype=np.int32) for k in range(4)]
     reading = read(team, inputs(4), actions)
-    parts = torch.split(reading.features, reading.lengths.tolist())
+    parts = torch.split(reading.parts[0].features, reading.lengths.tolist())
     chosen = reading[np.array([2, 0, 2])]
     assert chosen.lengths.tolist() == [4, 2, 4]
-    assert torch.equal(chosen.features, torch.cat([parts[2], parts[0], parts[2]]))
+    assert torch.equal(chosen.parts[0].features, torch.cat([parts[2], parts[0], parts[2]]))
 
 
 def test_values_are_zero_before_the_first_update(team: Team) -> None:
@@ -289,7 +294,7 @@ def test_value_gradients_reach_the_head_of_that_critic_only(team: Team) -> None:
     assert any(p.grad is not None for p in team.critic_parameters("central"))
 
 
-def fitted(team: Team) -> FrozenReading:
+def fitted(team: Team) -> TeamReading:
     """A critic with random weights that has seen a first batch."""
     reading = read(team, inputs(20))
     team.values("central", reading)
