@@ -6,6 +6,7 @@ light: workflows and domains are imported when an environment is made.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -17,6 +18,7 @@ from flexmg.registry import check_keywords, register
 if TYPE_CHECKING:
     from flexmg.game import FlexMarkovGame
     from flexmg.problem import Domain, ProblemSource
+    from flexmg.workflow import Workflow
 
 # What each workflow does, for listings.
 WORKFLOWS = {
@@ -29,6 +31,13 @@ WORKFLOWS = {
     "orch-workers": "an orchestrator sets workers to work, a synthesizer answers",
     "debate": "debaters see each other's last answers, the majority counts",
     "router": "an orchestrator calls specialists by name: D chosen by an action",
+}
+GAMES = {
+    "bandit": "one player, some arms",
+    "coordination": "two players at once, one payoff; D = 0",
+    "signalling": "a sender knows the state, a receiver must name it; D carries it",
+    "relay": "a chain of players, each sees all letters before",
+    "corridor": "two agents, several env steps, an early end",
 }
 MATH_REQUIRES = {"sympy": "math", "math_verify": "math"}
 # Where a subject's usual setting is not the workflow's own.
@@ -45,6 +54,8 @@ def register_all() -> None:
             requires=MATH_REQUIRES,
         )
         register(f"code-{workflow}-v0", partial(code, workflow), description=f"code: {description}")
+    for name, description in GAMES.items():
+        register(f"game-{name}-v0", partial(game, name), description=f"exact game: {description}")
 
 
 def math(workflow: str, /, **options: Any) -> FlexMarkovGame:
@@ -99,6 +110,29 @@ def code(
     return compose(workflow, domain, problems, rest, _keywords(code) | _of_source(load))
 
 
+def game(name: str, /, *, split: str = "train", **options: Any) -> FlexMarkovGame:
+    """A small exact game.
+
+    Args:
+        name: of the game.
+        split: in name only; a game is the same in every split.
+        **options: the parameters of its function in :mod:`flexmg.envs.games.catalogue`;
+            the rest goes to the workflow and the game, as of :func:`math`.
+
+    Raises:
+        InvalidArgument: a keyword that nobody knows, or payoffs outside [0, 1].
+    """
+    from flexmg.envs.games.catalogue import GAMES as BUILDERS
+
+    build, workflow = BUILDERS[name]
+    own = set(inspect.signature(build).parameters)
+    domain, states, settings = build(**{k: v for k, v in options.items() if k in own})
+    rest = {k: v for k, v in options.items() if k not in own}
+    return assemble(
+        workflow, domain, dataclasses.replace(states, split=split), {**rest, **settings}, own
+    )
+
+
 def _posed(
     load: Callable[..., ProblemSource],
     generator: Callable[..., ProblemSource],
@@ -150,13 +184,25 @@ def compose(
         InvalidArgument: a keyword that neither the game nor the workflow knows.
     """
     from flexmg.envs.workflows import WORKFLOWS as CLASSES
+
+    return assemble(CLASSES[workflow], domain, problems, options, others)
+
+
+def assemble(
+    cls: type[Workflow],
+    domain: Domain,
+    problems: ProblemSource,
+    options: Mapping[str, Any],
+    others: Iterable[str] = (),
+) -> FlexMarkovGame:
+    """As :func:`compose`, with the class of a workflow."""
     from flexmg.game import FlexMarkovGame
     from flexmg.workflow import Workflow
 
-    cls = CLASSES[workflow]
     for_game = _keywords(FlexMarkovGame)
-    for_workflow = _keywords(cls) | _keywords(Workflow)
-    owner = f"{domain.name}-{workflow}"
+    classes = [c for c in cls.__mro__ if issubclass(c, Workflow)]
+    for_workflow = set().union(*map(_keywords, classes))
+    owner = f"{domain.name}-{cls.name}"
     check_keywords(options, for_game | for_workflow, owner, others)
     game = {name: value for name, value in options.items() if name in for_game}
     mine = {name: value for name, value in options.items() if name in for_workflow}

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from tabular_team import TabularTeam, episode, no_fresh_batch, sample_actions, turn
+from tabular_team import episode, no_fresh_batch, sample_actions, turn
 
 from flexmg.baselines.algorithms.grpo import GRPO, GRPOConfig, Member, compare, group_labels
+from flexmg.baselines.exact.team import TabularTeam
 from flexmg.baselines.rollout.turns import Batch
 from flexmg.errors import InvalidArgument
 

@@ -6,10 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tabular_team import TabularTeam, episode, no_fresh_batch, sample_actions, turn
+from tabular_team import episode, no_fresh_batch, sample_actions, turn
 
 from flexmg.baselines.algorithms.ippo import IPPO, IPPOConfig
 from flexmg.baselines.algorithms.marft import MARFT, MARFTConfig
+from flexmg.baselines.exact.team import TabularTeam
 from flexmg.baselines.rollout.turns import Batch
 from flexmg.errors import InvalidArgument
 

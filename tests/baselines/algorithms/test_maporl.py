@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from tabular_team import TabularTeam, episode, no_fresh_batch, sample_actions, turn
+from tabular_team import episode, no_fresh_batch, sample_actions, turn
 
 from flexmg.baselines.algorithms.maporl import (
     MAPoRL,
@@ -15,6 +15,7 @@ from flexmg.baselines.algorithms.maporl import (
     influence_bonuses,
     score_table,
 )
+from flexmg.baselines.exact.team import TabularTeam
 from flexmg.baselines.rollout.turns import Batch
 from flexmg.errors import InvalidArgument
 

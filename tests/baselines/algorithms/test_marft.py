@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from tabular_team import TabularTeam, episode, no_fresh_batch, sample_actions, turn
+from tabular_team import episode, no_fresh_batch, sample_actions, turn
 
 from flexmg.baselines.algorithms.losses import clipped_surrogate, masked_sum
 from flexmg.baselines.algorithms.marft import MARFT, MARFTConfig, carry_over, joint_steps
+from flexmg.baselines.exact.team import TabularTeam
 from flexmg.baselines.rollout.turns import Batch
 from flexmg.errors import InvalidArgument
 from flexmg.seeding import stream

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tabular_team import TabularTeam, turn
+from tabular_team import turn
 
 from flexmg.baselines.algorithms.losses import NORMALISATIONS
 from flexmg.baselines.algorithms.optimisation import (
@@ -21,6 +21,7 @@ from flexmg.baselines.algorithms.optimisation import (
     update_policy,
 )
 from flexmg.baselines.algorithms.settings import PPOConfig
+from flexmg.baselines.exact.team import TabularTeam
 from flexmg.errors import InvalidArgument
 
 START = torch.tensor([[0.3, -0.2, 0.8], [0.1, 0.5, -0.7]])

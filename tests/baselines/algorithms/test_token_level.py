@@ -7,13 +7,14 @@ import math
 import numpy as np
 import pytest
 import torch
-from tabular_team import TabularTeam, episode, no_fresh_batch, turn
+from tabular_team import episode, no_fresh_batch, turn
 
 from flexmg.baselines.algorithms.ippo import IPPO, IPPOConfig
 from flexmg.baselines.algorithms.learner import Learner
 from flexmg.baselines.algorithms.marft import MARFT, MARFTConfig
 from flexmg.baselines.algorithms.optimisation import score, update_policy
 from flexmg.baselines.algorithms.settings import PolicyConfig, PPOConfig
+from flexmg.baselines.exact.team import TabularTeam
 from flexmg.baselines.rollout.turns import Batch
 from flexmg.errors import InvalidArgument
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tabular_team import TabularTeam, episode, no_fresh_batch, turn
+from tabular_team import episode, no_fresh_batch, turn
 
 from flexmg.baselines.algorithms.advantages import Standardised
 from flexmg.baselines.algorithms.grpo import GRPO, GRPOConfig
@@ -28,6 +28,7 @@ from flexmg.baselines.diagnostics.gradients import (
 )
 from flexmg.baselines.diagnostics.look import Look
 from flexmg.baselines.diagnostics.updates import Updates
+from flexmg.baselines.exact.team import TabularTeam
 from flexmg.baselines.rollout.turns import Batch
 
 

@@ -1,0 +1,1 @@
+"""Teams and games small enough to compute exactly what training only samples."""
