@@ -29,7 +29,7 @@ def assess(
     unlimited: int,
     samples: int,
     seed: int,
-    greedy: bool,
+    decoding: Mapping[str, Any],
     best: bool,
     baselines: bool,
     overrides: Mapping[str, Any],
@@ -45,7 +45,7 @@ def assess(
         unlimited: see ``limit``.
         samples: episodes per problem.
         seed: of sampling.
-        greedy: take the likeliest tokens.
+        decoding: ``greedy``, ``top_k`` and ``top_p`` of ``RolloutSettings``.
         best: of a run, the team of its best validation look, not its last.
         baselines: also let the base model answer alone, with as many calls per problem.
         overrides: fields of the config to set, such as ``device``.
@@ -71,9 +71,9 @@ def assess(
     team = load_team(config, folder, agents, best=best) if trained else build_team(config, agents)
     settings = RolloutSettings(
         temperature=config.temperature,
-        greedy=greedy,
         games=config.games,
         max_prompt_tokens=config.max_prompt_tokens,
+        **decoding,
     )
     started = perf_counter()
     result = evaluate(

@@ -40,6 +40,12 @@ def evaluate(
         float | None, typer.Option(help="Of sampling. Default: the run's, or 1.")
     ] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="Take the likeliest tokens.")] = False,
+    top_k: Annotated[
+        int, typer.Option(min=0, help="Sample among so many likeliest tokens; 0 for all.")
+    ] = 0,
+    top_p: Annotated[
+        float, typer.Option(help="Sample among the likeliest tokens of this mass.")
+    ] = 1.0,
     best: Annotated[
         bool, typer.Option("--best", help="Of a run, the team of its best validation look.")
     ] = False,
@@ -75,7 +81,7 @@ def evaluate(
         unlimited=UNLIMITED_DEFAULT,
         samples=samples,
         seed=seed,
-        greedy=greedy,
+        decoding={"greedy": greedy, "top_k": top_k, "top_p": top_p},
         best=best,
         baselines=baselines,
         overrides=options.given(

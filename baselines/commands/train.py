@@ -102,6 +102,10 @@ def train(
             "--stop-on-cliff", help="Stop when validation accuracy has collapsed; keep the best."
         ),
     ] = None,
+    rollout_workers: Annotated[
+        str | None,
+        typer.Option(help="Processes that play episodes: a number, or auto. Default 1."),
+    ] = None,
     lora_rank: Annotated[int | None, typer.Option(help="Rank of the adapters. Default 8.")] = None,
     checkpoint_every: Annotated[
         int | None, typer.Option(help="Iterations between checkpoints. Default 1.")
@@ -153,6 +157,7 @@ def train(
         validate_every=validate_every,
         diagnose_every=diagnose_every,
         stop_on_cliff=stop_on_cliff,
+        rollout_workers=rollout_workers,
         lora_rank=lora_rank,
         checkpoint_every=checkpoint_every,
         log=None if log is None else log.split(","),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -52,6 +52,12 @@ class Usage:
     failures: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+
+    def add(self, other: Usage) -> None:
+        """What somebody else has spent, too."""
+        for field in fields(self):
+            own, more = getattr(self, field.name), getattr(other, field.name)
+            setattr(self, field.name, own + more)
 
 
 class Endpoint:

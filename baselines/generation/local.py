@@ -120,6 +120,12 @@ class Decoding:
         self.temperatures = torch.tensor([[s.temperature] for s in sampling], device=device)
         self.greedy = torch.tensor([[s.greedy] for s in sampling], device=device)
         self.any_greedy = any(s.greedy for s in sampling)
+        self.nucleus: tuple[torch.Tensor, torch.Tensor] | None = None
+        if any(s.top_k or s.top_p < 1.0 for s in sampling):
+            most = base.model.config.get_text_config().vocab_size
+            ranks = torch.tensor([[s.top_k or most] for s in sampling], device=device)
+            masses = torch.tensor([[s.top_p] for s in sampling], device=device)
+            self.nucleus = ranks, masses
         self.streams = torch.from_numpy(
             np.stack([_padded(row.uniforms, self.room) for row in self.rows])
         ).to(device)
@@ -186,8 +192,11 @@ class Decoding:
         """Draw a token for each row alive and record it; token ids [B, 1]."""
         step = len(self.alive[0].ids)
         log_probs = torch.log_softmax(logits / self.temperatures, dim=-1)
+        chances = log_probs.exp()
+        if self.nucleus is not None:
+            chances = truncated(chances, *self.nucleus)
         # Doubles: with a large vocabulary, float32 sums lose the tail of the distribution.
-        mass = log_probs.exp().cumsum(-1, dtype=torch.float64)
+        mass = chances.cumsum(-1, dtype=torch.float64)
         targets = self.streams[:, step, None] * mass[:, -1:]
         tokens = torch.searchsorted(mass, targets, right=True).clamp_max(mass.shape[-1] - 1)
         if self.any_greedy:
@@ -221,6 +230,8 @@ class Decoding:
         self.positions = self.positions[index]
         self.temperatures, self.greedy = self.temperatures[index], self.greedy[index]
         self.streams = self.streams[index]
+        if self.nucleus is not None:
+            self.nucleus = self.nucleus[0][index], self.nucleus[1][index]
         if self.mask is not None:
             self.mask = self.mask[index]
         return tokens[index]
@@ -232,6 +243,21 @@ class Decoding:
         hidden = self.base.hidden(tokens, mask=mask, positions=self.positions, cache=self.cache)
         self.positions = self.positions + 1
         return self.base.logits(hidden[:, -1])
+
+
+def truncated(chances: torch.Tensor, most: torch.Tensor, mass: torch.Tensor) -> torch.Tensor:
+    """Chances [B, V] with all but the likeliest tokens set to 0; not normalised.
+
+    Args:
+        chances: of every token.
+        most: top-k, [B, 1].
+        mass: top-p, [B, 1]: of the likeliest tokens as many are kept as reach it, at least one.
+    """
+    ordered, order = chances.sort(dim=-1, descending=True)
+    rank = torch.arange(chances.shape[-1], device=chances.device)
+    before = ordered.cumsum(-1, dtype=torch.float64) - ordered
+    kept = (rank < most) & ((before < mass) | (rank == 0))
+    return torch.zeros_like(chances).scatter(-1, order, ordered * kept)
 
 
 def uniforms(key: Sequence[int], count: int) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import flexmg
+from flexmg.agents import AgentSpec
 from flexmg.baselines.generation.dispatch import TeamEngine
 from flexmg.baselines.generation.endpoint import EndpointSettings, Usage
 from flexmg.baselines.generation.protocol import Engine, Generation, Request, SamplingParams
@@ -31,6 +32,23 @@ from flexmg.seeding import draw
 
 
 @dataclass(frozen=True)
+class AgentSampling:
+    """What one agent or role does otherwise than :class:`RolloutSettings` says; None: the same.
+
+    Args:
+        temperature: T > 0. Training has one temperature for all, since learners score at it.
+        greedy: take the likeliest tokens.
+        stop: strings that end an action.
+        max_new_tokens: a cap below the agent's own token limit.
+    """
+
+    temperature: float | None = None
+    greedy: bool | None = None
+    stop: tuple[str, ...] | None = None
+    max_new_tokens: int | None = None
+
+
+@dataclass(frozen=True)
 class RolloutSettings:
     """How episodes are played.
 
@@ -38,6 +56,9 @@ class RolloutSettings:
         temperature: T > 0 of every policy.
         greedy: take the likeliest tokens; for evaluation only.
         stop: strings that end an action.
+        top_k: sample among so many likeliest tokens only, 0 for all; for evaluation only.
+        top_p: sample among the likeliest tokens of this mass only; for evaluation only.
+        agents: by agent or role, what it does otherwise; an agent's own entry wins.
         games: the most episodes in flight.
         threads: in which games step, and so grade, side by side.
         max_turns: cut an episode that has taken this many turns and is not graded; it is
@@ -52,6 +73,9 @@ class RolloutSettings:
     temperature: float = 1.0
     greedy: bool = False
     stop: tuple[str, ...] = ()
+    top_k: int = 0
+    top_p: float = 1.0
+    agents: Mapping[str, AgentSampling] = field(default_factory=dict)
     games: int = 256
     threads: int = 4
     max_turns: int | None = None
@@ -226,7 +250,7 @@ class Collector:
         actions: dict[Play, list[tuple[str, Sampled]]] = {}
         for one, generation in zip(own, generations, strict=True):
             text = self._renderer(one.request.policy).decode(
-                generation.action_ids, self.settings.stop
+                generation.action_ids, one.request.sampling.stop
             )
             actions.setdefault(one.play, []).append(
                 (one.agent, self._sampled(one, generation, text))
@@ -305,12 +329,7 @@ class Collector:
             request = Request(
                 policy=policy,
                 prompt_ids=prompt,
-                sampling=SamplingParams(
-                    max_new_tokens=tokens,
-                    temperature=self.settings.temperature,
-                    greedy=self.settings.greedy,
-                    stop=self.settings.stop,
-                ),
+                sampling=self._sampling(game.specs[agent], agent),
                 key=(
                     *key,
                     play.problem,
@@ -321,6 +340,22 @@ class Collector:
             )
             pending.append(Pending(play, agent, request, cut, observation))
         return pending
+
+    def _sampling(self, spec: AgentSpec, agent: str) -> SamplingParams:
+        """How an agent samples: the settings, over them its role's, over them its own."""
+        settings = self.settings
+        chosen: dict[str, Any] = {
+            "max_new_tokens": spec.token_limit,
+            "temperature": settings.temperature,
+            "greedy": settings.greedy,
+            "stop": settings.stop,
+        }
+        for name in (spec.role, agent):
+            own = settings.agents.get(name, AgentSampling())
+            given = {f.name: getattr(own, f.name) for f in fields(own)}
+            chosen |= {name: value for name, value in given.items() if value is not None}
+        chosen["max_new_tokens"] = min(chosen["max_new_tokens"], spec.token_limit)
+        return SamplingParams(**chosen, top_k=settings.top_k, top_p=settings.top_p)
 
     def _renderer(self, policy: str) -> Renderer:
         return self._renderers[id(self.team.base_of(policy))]

@@ -57,6 +57,10 @@ class RunConfig:
         samples: episodes per problem.
         temperature: of sampling, in training and evaluation.
         games: the most episodes in flight at once.
+        rollout_workers: processes of one thread each that play the episodes; 1 plays them in
+            the trainer's own; ``auto`` measures at the start whether as many as there are
+            cores are faster, and is replaced by the number that was chosen.
+        stop: strings that end an action, by agent or role.
         endpoint_timeout: seconds until an answer of an endpoint counts as lost.
         endpoint_retries: more attempts after that, or after a passing failure.
         endpoint_concurrency: the most questions under way at once.
@@ -108,6 +112,8 @@ class RunConfig:
     samples: int = 4
     temperature: float = 1.0
     games: int = 256
+    rollout_workers: int | Literal["auto"] = 1
+    stop: dict[str, list[str]] = field(default_factory=dict)
     endpoint_timeout: float = 120.0
     endpoint_retries: int = 4
     endpoint_concurrency: int = 16
@@ -139,6 +145,10 @@ class RunConfig:
                 raise InvalidArgument(f"{name} must be at least 1, not {value}")
         if all(getattr(self, name) is None for name in LIMITS):
             raise InvalidArgument(f"the run would never end; set one of {', '.join(LIMITS)}")
+        if self.rollout_workers != "auto" and self.rollout_workers < 1:
+            raise InvalidArgument(
+                f"rollout_workers must be at least 1, or auto, not {self.rollout_workers}"
+            )
         if self.stop_on_cliff and not self.validate_every:
             raise InvalidArgument(
                 "stop_on_cliff watches the validation accuracy; set validate_every as well"

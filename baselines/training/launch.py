@@ -44,6 +44,9 @@ def prepare(given: Mapping[str, Any], folder: Path | None, *, resume: bool) -> R
             f"{folder} holds a run already; continue it with --resume, or choose another --out"
         )
     saved = files.load(folder)
+    if given.get("rollout_workers") == "auto":
+        # It was measured when the run began; a resume does not choose again.
+        given = {**given, "rollout_workers": saved.rollout_workers}
     wanted = files.merge(dataclasses.asdict(saved), given)
     config = complete(files.build(RunConfig, wanted, "the run"))
     changes = [name for name in files.differences(saved, config) if name not in OPEN]

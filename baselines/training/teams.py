@@ -53,17 +53,18 @@ def build_team(config: RunConfig, agents: list[str]) -> Team:
     for name in dict.fromkeys(config.models.values()):
         loaded.setdefault(name, load(name))
     critic = CriticSettings(config.critic_trunk, config.critic_model)
+    critics = algorithm(config.algorithm).critics(learners)
     team = Team(
         base,
         agents,
         policy_map=policy_map,
-        critics=algorithm(config.algorithm).critics(learners),
+        critics=critics,
         lora=lora,
         seed=config.seed,
         others={policy: loaded[name] for policy, name in config.models.items()},
         freeze=config.freeze,
         critic=critic,
-        critic_base=None if critic.model is None else load(critic.model),
+        critic_base=load(critic.model) if critics and critic.model else None,
     )
     if config.gradient_checkpointing:
         for policy in team.policies:

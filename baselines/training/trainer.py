@@ -24,6 +24,7 @@ import copy
 import dataclasses
 import json
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -36,8 +37,15 @@ from flexmg.baselines.diagnostics.cliff import Cliff
 from flexmg.baselines.diagnostics.updates import Updates
 from flexmg.baselines.evaluation import evaluate
 from flexmg.baselines.generation.endpoint import EndpointSettings
-from flexmg.baselines.rollout.collector import Collector, RolloutSettings
+from flexmg.baselines.rollout.collector import AgentSampling, Collector, RolloutSettings
 from flexmg.baselines.rollout.turns import Batch
+from flexmg.baselines.rollout.workers import (
+    Collects,
+    Recipe,
+    RolloutWorkers,
+    cores,
+    fastest,
+)
 from flexmg.baselines.training import checkpoint, files, report, validation
 from flexmg.baselines.training.config import RunConfig
 from flexmg.baselines.training.loggers import Logger, figures, open_loggers
@@ -55,7 +63,8 @@ from flexmg.baselines.training.teams import BEST, CHECKPOINT, build_team, use_th
 from flexmg.errors import InvalidArgument
 
 # Streams of a run's keys: training iterations count from 1, evaluation has its own.
-TRAINING, EVALUATING = 0, 1
+# (validation's is 2).
+TRAINING, EVALUATING, MEASURING = 0, 1, 3
 COSTS = ("tokens", "episodes", "seconds")
 
 
@@ -78,8 +87,8 @@ class Trainer:
         self.progress = progress
         learner = algorithm(config.algorithm)
         settings = configure(config.algorithm, config.algorithm_args)
-        game = flexmg.make(config.env, **config.env_args).unwrapped
-        self.team = build_team(config, game.possible_agents)
+        self.game = flexmg.make(config.env, **config.env_args).unwrapped
+        self.team = build_team(config, self.game.possible_agents)
         if not self.team.policies:
             raise InvalidArgument(
                 "no policy of this team learns: all are frozen or guests; leave one out of freeze, "
@@ -99,25 +108,57 @@ class Trainer:
             max_turns=config.max_turns,
             max_prompt_tokens=config.max_prompt_tokens,
             transcripts=True,
+            agents={name: AgentSampling(stop=tuple(own)) for name, own in config.stop.items()},
             endpoint=EndpointSettings(
                 config.endpoint_timeout, config.endpoint_retries, config.endpoint_concurrency
             ),
         )
+        self._workers: RolloutWorkers | None = None
         self.records = RunRecords(folder)
         self.validation = validation.Validation(
             config, self.team, self.settings, self.records, hashes
         )
         self.curriculum = Curriculum(
-            game.source, config.seed, config.problems, hashes | self.validation.hashes
+            self.game.source, config.seed, config.problems, hashes | self.validation.hashes
         )
-        self.collector = Collector(
-            config.env, self.team, settings=self.settings, env_kwargs=config.env_args
-        )
+        self.collector: Collects = self._collector()
         self.updates = Updates(self.team)
         self.finished = 0
         self.totals = dict.fromkeys(COSTS, 0.0)
         self.loggers: list[Logger] = []
         self._unsaved: tuple[int, dict[str, Any]] | None = None
+
+    def _collector(self) -> Collects:
+        """In this process or in several, as configured; ``auto`` is settled here."""
+        config = self.config
+        own = Collector(config.env, self.team, settings=self.settings, env_kwargs=config.env_args)
+        wanted = config.rollout_workers
+        count = cores() if wanted == "auto" else wanted
+        alone = wanted == "auto" and self.team.base.device.type != "cpu"
+        if count == 1 or alone:
+            self.config = dataclasses.replace(config, rollout_workers=1)
+            return own
+        # Learners alone need critics, and every worker has one thread.
+        lean = dataclasses.replace(config, threads=1, algorithm="grpo", algorithm_args={})
+        make = partial(build_team, lean, list(self.game.possible_agents))
+        recipe = Recipe(make, config.env, config.env_args, self.settings)
+        self.progress.phase("starting rollout workers")
+        workers = RolloutWorkers(self.team, recipe, count)
+        if wanted == "auto":
+            self.progress.phase("measuring rollout workers")
+            problems = self.curriculum(1)[: 8 * count]
+            key = (config.seed, MEASURING)
+            better, one, several = fastest(own, workers, problems, config.samples, key)
+            self.progress.note(
+                f"rollouts: {one:.1f} s in one process, {several:.1f} s in {count}; "
+                f"{count if better else 1} it is"
+            )
+            self.config = dataclasses.replace(config, rollout_workers=count if better else 1)
+            if not better:
+                workers.close()
+                return own
+        self._workers = workers
+        return workers
 
     def resume(self) -> int:
         """Continue from the last checkpoint, or from the beginning if there is none.
@@ -166,6 +207,8 @@ class Trainer:
         finally:
             for logger in self.loggers:
                 logger.close()
+            if self._workers is not None:
+                self._workers.close()
         done = self.records.evaluations().get("after", {}).get("iteration")
         if self.held_out and done != self.finished:
             self._evaluate("after")

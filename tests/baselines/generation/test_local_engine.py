@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, MistralConfig, MistralForCausalLM
 
-from flexmg.baselines.generation.local import LocalEngine, uniforms
+from flexmg.baselines.generation.local import LocalEngine, truncated, uniforms
 from flexmg.baselines.generation.protocol import Generation, Request, SamplingParams
 from flexmg.baselines.models.base import Base, load_base
 from flexmg.baselines.models.team import Team
@@ -289,3 +289,40 @@ def test_a_trailing_zero_makes_another_key() -> None:
 def test_impossible_sampling_is_refused(settings: dict) -> None:
     with pytest.raises(InvalidArgument):
         SamplingParams(**settings)
+
+
+def test_truncated_chances_hand_computed() -> None:
+    chances = torch.tensor([[0.1, 0.5, 0.15, 0.25]])
+
+    def left(most: int, mass: float) -> list[bool]:
+        kept = truncated(chances, torch.tensor([[most]]), torch.tensor([[mass]]))
+        return (kept[0] > 0).tolist()
+
+    assert left(4, 1.0) == [True] * 4
+    assert left(2, 1.0) == [False, True, False, True]
+    assert left(4, 0.5) == [False, True, False, False]
+    assert left(4, 0.51) == [False, True, False, True]
+    assert left(4, 0.01) == [False, True, False, False]
+    assert left(1, 0.9) == [False, True, False, False]
+
+
+def test_top_k_of_one_is_greedy_and_rows_keep_their_own(team: Team) -> None:
+    engine = LocalEngine(team.adapters)
+    greedy = engine.generate(ragged(20, SamplingParams(12, greedy=True)))
+    first = engine.generate(ragged(20, SamplingParams(12, top_k=1)))
+    assert all(map(same, greedy, first))
+    free = ragged(20, SamplingParams(12))
+    mixed = [
+        narrow if k % 2 else wide
+        for k, (narrow, wide) in enumerate(
+            zip(ragged(20, SamplingParams(12, top_k=1)), free, strict=True)
+        )
+    ]
+    out, alone = engine.generate(mixed), engine.generate(free)
+    assert all(same(out[k], (first if k % 2 else alone)[k]) for k in range(20))
+
+
+def test_log_probs_of_truncated_sampling_are_the_policys(team: Team) -> None:
+    requests = ragged(20, SamplingParams(12, top_p=0.5))
+    out = LocalEngine(team.adapters).generate(requests)
+    assert worst_log_ratio(team, requests, out) < 1e-4

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from flexmg.baselines.generation.local import LocalEngine
-from flexmg.baselines.generation.protocol import Generation, Request
+from flexmg.baselines.generation.protocol import Generation, Request, SamplingParams
 from flexmg.baselines.models.base import Base
 from flexmg.baselines.models.team import Team
-from flexmg.baselines.rollout.collector import Collector, RolloutSettings
+from flexmg.baselines.rollout.collector import AgentSampling, Collector, RolloutSettings
 from flexmg.baselines.rollout.rendering import Renderer
 from flexmg.baselines.rollout.turns import Batch, Episode
 from flexmg.errors import InfraError, InvalidArgument
@@ -320,3 +320,48 @@ def test_a_problem_listed_twice_is_refused(collect) -> None:
 def test_impossible_settings_are_refused(settings: dict) -> None:
     with pytest.raises(InvalidArgument):
         RolloutSettings(**settings)
+
+
+def test_agents_and_roles_sample_as_they_are_told(team: Team, make_game) -> None:
+    """The worker role greedy with a stop string, worker_1 with a cap of its own."""
+    seen: dict[str, SamplingParams] = {}
+
+    class Watched(LocalEngine):
+        def generate(self, requests):
+            for request in requests:
+                seen.setdefault(request.key[-2], request.sampling)
+            return super().generate(requests)
+
+    settings = RolloutSettings(
+        temperature=0.7,
+        agents={
+            "worker": AgentSampling(greedy=True, stop=("\n",)),
+            "worker_1": AgentSampling(max_new_tokens=3, temperature=2.0),
+        },
+    )
+    collector = Collector(
+        lambda: make_game(token_limits=16), team, Watched(team.adapters), settings
+    )
+    batch = collector.collect([4, 2, 7], 2, KEY)
+    agents = make_game().possible_agents
+    by_agent = {agents[place]: sampling for place, sampling in seen.items()}
+    assert by_agent["orchestrator_0"] == SamplingParams(16, temperature=0.7)
+    assert by_agent["worker_0"] == SamplingParams(16, temperature=0.7, greedy=True, stop=("\n",))
+    if "worker_1" in by_agent:
+        assert by_agent["worker_1"] == SamplingParams(3, temperature=2.0, greedy=True, stop=("\n",))
+    assert all(len(t.action_ids) <= 3 for e in batch.episodes for t in e.turns if t.slot == 1)
+
+
+@pytest.mark.full
+def test_of_a_thousand_episodes_999_are_the_same_in_batches_of_any_size(
+    team: Team, make_game
+) -> None:
+    def play(rows: int) -> list[tuple]:
+        engine = LocalEngine(team.adapters, max_rows=rows)
+        collector = Collector(lambda: make_game(token_limits=16), team, engine)
+        return content(collector.collect(range(50), 20, KEY))
+
+    reference = play(256)
+    assert len(reference) == 1000
+    for rows in (64, 7):
+        assert sum(map(tuple.__eq__, play(rows), reference)) >= 999
