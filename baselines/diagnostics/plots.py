@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +65,16 @@ def series(looks: Sequence[Row], *path: str) -> dict[str, tuple[list[int], list[
 
 
 def _mass(folder: Path, looks: Sequence[Row]) -> dict[str, str]:
-    figure, axes = _canvas("gradient norm")
-    lines = series(looks, "roles", "mass")
-    _lines(axes, lines)
+    figure, axes = canvas("gradient norm")
+    found = series(looks, "roles", "mass")
+    lines(axes, found)
     axes.set_ylim(bottom=0)
     return _save(
         figure,
         folder / "mass.png",
         "Gradient mass per role",
         "The norm of what each role adds to its policy's gradient.",
-        _spoken(lines),
+        _spoken(found),
     )
 
 
@@ -85,8 +85,8 @@ def _capture(folder: Path, looks: Sequence[Row]) -> dict[str, str]:
     }
     if not shared:
         return {}
-    figure, axes = _canvas("share of the policy's gradient mass")
-    _lines(axes, shared)
+    figure, axes = canvas("share of the policy's gradient mass")
+    lines(axes, shared)
     axes.set_ylim(0, 1)
     return _save(
         figure,
@@ -102,10 +102,10 @@ def _amplification(folder: Path, looks: Sequence[Row]) -> dict[str, str]:
     several = {name for name, (_, counts) in copies.items() if max(counts) > 1}
     if not several:
         return {}
-    figure, axes = _canvas("amplification")
-    lines = {n: v for n, v in series(looks, "roles", "amplification").items() if n in several}
+    figure, axes = canvas("amplification")
+    found = {n: v for n, v in series(looks, "roles", "amplification").items() if n in several}
     nulls = {n: v for n, v in series(looks, "roles", "null").items() if n in several}
-    _lines(axes, lines)
+    lines(axes, found)
     for number, (xs, ys) in enumerate(nulls.values()):
         axes.plot(xs, ys, linestyle=":", color=COLOURS[number % len(COLOURS)], linewidth=1.5)
     most = max(max(counts) for name, (_, counts) in copies.items() if name in several)
@@ -125,16 +125,16 @@ def _amplification(folder: Path, looks: Sequence[Row]) -> dict[str, str]:
         folder / "amplification.png",
         "Gradient amplification",
         "Copies of a role: solid, measured; dotted, what orthogonal gradients would have.",
-        _spoken(lines),
+        _spoken(found),
     )
 
 
 def _way(folder: Path, looks: Sequence[Row]) -> dict[str, str]:
-    lines = series(looks, "accumulation")
-    if not lines:
+    found = series(looks, "accumulation")
+    if not found:
         return {}
-    figure, axes = _canvas("net way / length of way")
-    _lines(axes, lines)
+    figure, axes = canvas("net way / length of way")
+    lines(axes, found)
     nulls = series(looks, "null")
     longest = max(nulls.values(), key=lambda line: len(line[0]))
     axes.plot(*longest, linestyle=":", color=MUTED, label="unrelated steps")
@@ -145,30 +145,30 @@ def _way(folder: Path, looks: Sequence[Row]) -> dict[str, str]:
         folder / "updates.png",
         "Update accumulation",
         "1: every update goes the same way; dotted, unrelated directions.",
-        _spoken(lines),
+        _spoken(found),
     )
 
 
 def _accuracy(folder: Path, looks: Sequence[Row], validation: Sequence[Row]) -> dict[str, str]:
-    lines = {"training episodes": _text_line(looks, "accuracy")}
+    found = {"training episodes": _text_line(looks, "accuracy")}
     oracle = _text_line(looks, "any_right")
     if oracle[0]:
-        lines["somebody was right"] = oracle
+        found["somebody was right"] = oracle
     if validation:
         known = [row for row in validation if row["accuracy"] is not None]
-        lines["validation"] = (
+        found["validation"] = (
             [row["iteration"] for row in known],
             [row["accuracy"] for row in known],
         )
-    figure, axes = _canvas("accuracy")
-    _lines(axes, lines)
+    figure, axes = canvas("accuracy")
+    lines(axes, found)
     axes.set_ylim(0, 1)
     return _save(
         figure,
         folder / "accuracy.png",
         "Accuracy",
         "Of the team; and how often an agent's own answer was right, chosen or not.",
-        _spoken(lines),
+        _spoken(found),
     )
 
 
@@ -178,8 +178,8 @@ def _text_line(looks: Sequence[Row], name: str) -> tuple[list[int], list[float]]
 
 
 def _lengths(folder: Path, looks: Sequence[Row]) -> dict[str, str]:
-    figure, axes = _canvas("tokens per action")
-    lines: dict[str, tuple[list[int], list[float]]] = {}
+    figure, axes = canvas("tokens per action")
+    found: dict[str, tuple[list[int], list[float]]] = {}
     roles = dict.fromkeys(role for look in looks for role in look["text"]["roles"])
     for number, role in enumerate(roles):
         own = [
@@ -187,24 +187,30 @@ def _lengths(folder: Path, looks: Sequence[Row]) -> dict[str, str]:
         ]
         xs = [iteration for iteration, _ in own]
         middle, high = [s["tokens_p50"] for _, s in own], [s["tokens_p95"] for _, s in own]
-        lines[role] = (xs, middle)
+        found[role] = (xs, middle)
         colour = COLOURS[number % len(COLOURS)]
         axes.fill_between(xs, middle, high, color=colour, alpha=0.15, linewidth=0)
-    _lines(axes, lines)
+    lines(axes, found)
     axes.set_ylim(bottom=0)
     return _save(
         figure,
         folder / "lengths.png",
         "Length of actions",
         "Median per role, shaded up to the 95th percentile.",
-        _spoken(lines),
+        _spoken(found),
     )
 
 
-def _canvas(label: str) -> tuple[Figure, Axes]:
+def canvas(label: str, below: str = "iteration") -> tuple[Figure, Axes]:
+    """An empty chart in the house's style.
+
+    Args:
+        label: of the y axis.
+        below: of the x axis.
+    """
     figure = Figure(figsize=(6.4, 3.4), dpi=150, layout="constrained")
     axes = figure.subplots()
-    axes.set_xlabel("iteration", color=MUTED)
+    axes.set_xlabel(below, color=MUTED)
     axes.set_ylabel(label, color=MUTED)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="y", color=GRID, linewidth=0.8)
@@ -216,8 +222,9 @@ def _canvas(label: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _lines(axes: Axes, lines: dict[str, tuple[list[int], list[float]]]) -> None:
-    for number, (name, (xs, ys)) in enumerate(lines.items()):
+def lines(axes: Axes, named: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
+    """Draw named lines, (xs, ys) each, with a legend."""
+    for number, (name, (xs, ys)) in enumerate(named.items()):
         axes.plot(
             xs,
             ys,

@@ -1,0 +1,1 @@
+"""Learning, seen: studies whose commands, figures and tables are committed with them."""
