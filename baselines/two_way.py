@@ -51,17 +51,18 @@ def two_way(values: NDArray[np.float64]) -> TwoWay:
     rows, columns = values.mean(axis=1), values.mean(axis=0)
     residuals = values - rows[:, None] - columns[None] + mean
     cells = seeds * problems
-    parts = {
-        seeds - 1: problems * float(rows.var(ddof=1)) / cells,
-        problems - 1: seeds * float(columns.var(ddof=1)) / cells,
-    }
+    parts = [
+        (seeds - 1, float(rows.var(ddof=1)) / seeds),
+        (problems - 1, float(columns.var(ddof=1)) / problems),
+    ]
     free = (seeds - 1) * (problems - 1)
     residual = float((residuals**2).sum()) / free / cells
     # The larger component is a floor: a difference of estimates may fall below it by chance.
-    variance = max(sum(parts.values()) - residual, *parts.values())
+    own = [part for _, part in parts]
+    variance = max(sum(own) - residual, *own)
     if variance == 0.0:
         return TwoWay(mean, mean, mean, 0.0, float(seeds - 1))
-    spread = sum(part**2 / degrees for degrees, part in parts.items()) + residual**2 / free
+    spread = sum(part**2 / degrees for degrees, part in parts) + residual**2 / free
     degrees = max(1.0, variance**2 / spread)
     error = math.sqrt(variance)
     half = float(stats.t.ppf((1 + LEVEL) / 2, degrees)) * error
