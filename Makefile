@@ -21,10 +21,10 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 TOKENIZ
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup optional demo study-small test test-long test-full lint format type links bench clean
+.PHONY: help setup optional demo study-small study-smollm2 test test-long test-full lint format type links bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
 setup: $(INSTALLED) ## make the virtual environment and install (done once, redone on changes)
 
@@ -54,6 +54,9 @@ demo: setup ## train MARFT, then Independent PPO, and compare (10 minutes on 2 c
 
 study-small: setup ## train 4 algorithms on 2 workflows, 3 seeds: docs/results/small.md (an hour on 2 cores)
 	$(BIN)/python -m flexmg.baselines.studies.small
+
+study-smollm2: setup optional ## train SmolLM2-135M on a CPU, one seed: docs/results/smollm2.md (an hour)
+	$(BIN)/python -m flexmg.baselines.studies.smollm2
 
 test: setup ## run the tests (under 10 minutes on 2 cores)
 	$(PYTEST) -m "not full"

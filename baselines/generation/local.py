@@ -13,6 +13,7 @@ from flexmg.baselines.generation.cache import cache_with_room
 from flexmg.baselines.generation.protocol import Generation, Request
 from flexmg.baselines.models.adapters import Adapters
 from flexmg.baselines.models.base import Base
+from flexmg.baselines.models.lora import Mixture
 from flexmg.baselines.rollout.turns import Ended
 from flexmg.errors import InvalidArgument
 
@@ -20,8 +21,8 @@ from flexmg.errors import InvalidArgument
 class LocalEngine:
     """Samples actions with the adapters of a team, in batches.
 
-    Requests are grouped by policy and sorted by prompt length. Prompts are padded on the
-    left; equal prompts of a batch are read once; rows leave the batch when they end. Each
+    Requests of all policies go together, sorted by prompt length. Prompts are padded on the
+    left; equal prompts of a policy are read once; rows leave the batch when they end. Each
     request draws from its own random stream, by inversion of the cumulative distribution:
     its tokens are the same in any batch, but for the rounding of the logits (a token changes
     when its draw falls within about 1e-6 of a boundary). Equal batches give equal bits.
@@ -51,11 +52,23 @@ class LocalEngine:
         for request in requests:
             self._check(request)
         results: dict[int, Generation] = {}
-        for policy, batch in self._batches(requests):
-            with self.adapters.acting(policy), torch.inference_mode():
-                decoding = Decoding(self.adapters.base, [requests[i] for i in batch])
-                results.update(zip(batch, decoding.run(), strict=True))
+        for batch in self._batches(requests):
+            policies = {requests[i].policy for i in batch}
+            with torch.inference_mode():
+                if len(policies) == 1:
+                    # Folded into the weights, one adapter costs nothing.
+                    with self.adapters.acting(*policies):
+                        generated = self._decode(requests, batch, None)
+                else:
+                    with self.adapters.mixing() as mixture:
+                        generated = self._decode(requests, batch, mixture)
+            results.update(zip(batch, generated, strict=True))
         return [results[i] for i in range(len(requests))]
+
+    def _decode(
+        self, requests: Sequence[Request], batch: Sequence[int], mixture: Mixture | None
+    ) -> list[Generation]:
+        return Decoding(self.adapters.base, [requests[i] for i in batch], mixture).run()
 
     def _check(self, request: Request) -> None:
         prompt, new = len(request.prompt_ids), request.sampling.max_new_tokens
@@ -68,23 +81,20 @@ class LocalEngine:
                 "shorten the prompt or lower the token limit"
             )
 
-    def _batches(self, requests: Sequence[Request]) -> Iterator[tuple[str, list[int]]]:
-        by_policy: dict[str, list[int]] = {}
-        for i, request in enumerate(requests):
-            by_policy.setdefault(request.policy, []).append(i)
-        for policy, rows in by_policy.items():
-            rows.sort(key=lambda i: (len(requests[i].prompt_ids), i))
-            batch: list[int] = []
-            longest = 0
-            for i in rows:
-                needed = len(requests[i].prompt_ids) + requests[i].sampling.max_new_tokens
-                longest = max(longest, needed)
-                full = len(batch) == self.max_rows or longest * (len(batch) + 1) > self.max_tokens
-                if batch and full:
-                    yield policy, batch
-                    batch, longest = [], needed
-                batch.append(i)
-            yield policy, batch
+    def _batches(self, requests: Sequence[Request]) -> Iterator[list[int]]:
+        """Requests of like length together, whatever their policies."""
+        batch: list[int] = []
+        longest = 0
+        for i in sorted(range(len(requests)), key=lambda i: (len(requests[i].prompt_ids), i)):
+            needed = len(requests[i].prompt_ids) + requests[i].sampling.max_new_tokens
+            longest = max(longest, needed)
+            full = len(batch) == self.max_rows or longest * (len(batch) + 1) > self.max_tokens
+            if batch and full:
+                yield batch
+                batch, longest = [], needed
+            batch.append(i)
+        if batch:
+            yield batch
 
 
 @dataclass(slots=True)
@@ -102,12 +112,16 @@ class Decoding:
     """One batch, from prompts to ended actions.
 
     Args:
-        base: the model, already playing the policy of the batch.
+        base: the model, already playing the policies of the batch.
         requests: what to generate.
+        mixture: is kept up to date about which row plays what; None with one policy.
     """
 
-    def __init__(self, base: Base, requests: Sequence[Request]) -> None:
+    def __init__(
+        self, base: Base, requests: Sequence[Request], mixture: Mixture | None = None
+    ) -> None:
         self.base = base
+        self.mixture = mixture
         self.rows = [
             Row(request, uniforms(request.key, request.sampling.max_new_tokens))
             for request in requests
@@ -152,15 +166,17 @@ class Decoding:
 
     def _read_prompts(self) -> torch.Tensor:
         """One pass over the distinct prompts; next-token logits [B, V]."""
-        distinct: dict[bytes, int] = {}
+        distinct: dict[tuple[str, bytes], int] = {}
         prompts: list[NDArray[np.int32]] = []
         owner: list[int] = []
         for row in self.rows:
             ids = row.request.prompt_ids
-            place = distinct.setdefault(ids.tobytes(), len(prompts))
+            place = distinct.setdefault((row.request.policy, ids.tobytes()), len(prompts))
             if place == len(prompts):
                 prompts.append(ids)
             owner.append(place)
+        if self.mixture is not None:
+            self.mixture.set([policy for policy, _ in distinct], self.temperatures)
         width = max(map(len, prompts))
         ids = np.full((len(prompts), width), self.base.pad_id, dtype=np.int64)
         counts = np.zeros((len(prompts), width + self.room), dtype=np.int64)
@@ -184,9 +200,14 @@ class Decoding:
             self.cache.batch_select_indices(index)
             logits = logits[index]
         self.mask = None if mask is None else mask[index]
+        self._mix()
         self.length = width
         self.positions = torch.tensor([[len(prompts[i])] for i in owner], device=device)
         return logits
+
+    def _mix(self) -> None:
+        if self.mixture is not None:
+            self.mixture.set([row.request.policy for row in self.alive], self.temperatures)
 
     def _sample(self, logits: torch.Tensor) -> torch.Tensor:
         """Draw a token for each row alive and record it; token ids [B, 1]."""
@@ -227,6 +248,7 @@ class Decoding:
         index = torch.tensor(keep, device=self.base.device)
         self.cache.batch_select_indices(index)
         self.alive = [self.alive[i] for i in keep]
+        self._mix()
         self.positions = self.positions[index]
         self.temperatures, self.greedy = self.temperatures[index], self.greedy[index]
         self.streams = self.streams[index]

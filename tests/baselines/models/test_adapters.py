@@ -229,3 +229,39 @@ def test_layers_that_are_no_plain_linear_layers_can_learn(base: Base) -> None:
         with adapters.acting("agent_1"):
             acting = other.logits(other.hidden(ids))
     torch.testing.assert_close(acting, learning, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rows_of_one_batch_play_their_own_policies(adapters: Adapters, dtype) -> None:
+    """Three policies in one pass, against one pass of each; fewer rows change nothing."""
+    adapters.base.model.to(dtype)
+    gap = 1e-4 if dtype == torch.float32 else 0.3
+    ids = torch.randint(0, 256, (7, 11), generator=torch.Generator().manual_seed(2))
+    one, two, three = adapters.policies
+    policies = [one, two, one, three, two, one, three]
+    expected = torch.empty(7, 11, adapters.base.width, dtype=dtype)
+    with torch.no_grad():
+        for policy in set(policies):
+            with adapters.learning(policy):
+                rows = [k for k, own in enumerate(policies) if own == policy]
+                expected[rows] = adapters.base.hidden(ids[rows])
+        like = adapters.parameters(one)[0]
+        with adapters.mixing() as mixture:
+            mixture.set(policies, like)
+            torch.testing.assert_close(adapters.base.hidden(ids), expected, atol=gap, rtol=gap)
+            mixture.set(policies[2:5], like)
+            found = adapters.base.hidden(ids[2:5])
+            torch.testing.assert_close(found, expected[2:5], atol=gap, rtol=gap)
+
+
+def test_a_mixture_plays_adapters_as_they_are_when_it_begins(adapters: Adapters) -> None:
+    ids = torch.arange(9)[None]
+    policy = adapters.policies[1]
+    like = adapters.parameters(policy)[0]
+    outs = []
+    for _ in range(2):
+        with torch.no_grad(), adapters.mixing() as mixture:
+            mixture.set([policy], like)
+            outs.append(adapters.base.hidden(ids))
+        disturb(adapters, policy, 9)
+    assert not torch.allclose(outs[0], outs[1], atol=1e-3)

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from flexmg.baselines.studies import smollm2
 from flexmg.baselines.studies.cells import finished, run
 from flexmg.baselines.studies.report import write
 from flexmg.baselines.studies.small import SEEDS, cells
+from flexmg.baselines.studies.smollm2 import cell
 from flexmg.baselines.two_way import two_way
 
 
@@ -77,3 +79,20 @@ def test_runs_become_a_page_and_finished_ones_are_kept(tmp_path: Path, capsys):
     assert "| `math-duo-v0` | isolated | GRPO |" in page
     assert "flexmg train math-duo-v0 --algo grpo" in page
     assert (out / "small-math-duo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_smollm2_study_runs_with_any_model(tmp_path: Path, monkeypatch):
+    """The path from the run to the page, in four seconds with the embedded model."""
+    words = ["--model", "tiny", "--seconds", "1", "--run", str(tmp_path / "run")]
+    monkeypatch.setattr("sys.argv", ["smollm2", *words, "--out", str(tmp_path)])
+    monkeypatch.setattr(
+        smollm2,
+        "cell",
+        lambda model, seconds: dataclasses.replace(
+            own := cell(model, seconds),
+            settings={**own.settings, "problems": 2, "eval_problems": 4, "dtype": "float32"},
+        ),
+    )
+    smollm2.main()
+    page = (tmp_path / "smollm2.md").read_text()
+    assert "| before |" in page and "| after |" in page and "by quarters" in page
