@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from flexmg.agents import AgentSpec, Policy, Profile
 from flexmg.seeding import stream
 from flexmg.spaces import LONGEST_SAMPLE, SAMPLE_CHARACTERS, ObservationSpace, Utterance
@@ -56,9 +58,13 @@ class RandomPolicy:
     def __call__(self, agent: str, observation: Mapping[str, Any]) -> str:
         """At least one character, at most 64, whatever the observation."""
         del agent, observation
-        length = int(self._rng.integers(1, LONGEST_SAMPLE + 1))
-        picks = self._rng.integers(0, len(SAMPLE_CHARACTERS), size=length)
-        return "".join(SAMPLE_CHARACTERS[i] for i in picks)
+        return short_random_text(self._rng)
+
+
+def short_random_text(rng: np.random.Generator) -> str:
+    """Between one and 64 characters that every game accepts."""
+    length = int(rng.integers(1, LONGEST_SAMPLE + 1))
+    return "".join(SAMPLE_CHARACTERS[i] for i in rng.integers(0, len(SAMPLE_CHARACTERS), length))
 
 
 class LanguageModelPolicy:

@@ -53,16 +53,16 @@ class GRPOConfig(PolicyConfig):
 
     Args:
         level: ``token``, as in its public codes, or ``action``.
-        clip_high: 0.28, the study's.
         group: ``task-role``, ``task-slot``, ``task-role-turn``, ``prompt`` or ``study``.
         stats: mean and deviation over ``episodes``, or over ``turns`` (a weighting by the
             number of turns).
     """
 
     default_aggregation: ClassVar[Aggregation] = "turn-mean"
+    # The study's clip-high: 0.28 beside 0.2.
+    high_share: ClassVar[float] = 1.4
 
     level: Level = "token"
-    clip_high: float | None = 0.28
     group: Literal["task-role", "task-slot", "task-role-turn", "prompt", "study"] = "task-role"
     stats: Literal["episodes", "turns"] = "episodes"
 

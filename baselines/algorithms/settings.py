@@ -40,7 +40,8 @@ class PolicyConfig:
             default.
         clip: half-width of the ratio's clip; None for the default of level and
             normalisation, ``inf`` for none.
-        clip_high: another half-width above 1; None for the same.
+        clip_high: another half-width above 1; None for the algorithm's default, which is the
+            same, or GRPO's 1.4 times it.
         max_grad_norm: gradients are scaled down to this norm, per policy and per critic.
         target_kl: a policy stops its update once the k3 estimate per token of its move in
             this iteration exceeds this; None never stops.
@@ -52,6 +53,7 @@ class PolicyConfig:
     """
 
     default_aggregation: ClassVar[Aggregation] = "turn-sum"
+    high_share: ClassVar[float] = 1.0
 
     lr: float = 1e-3
     epochs: int = 2
@@ -104,7 +106,8 @@ class PolicyConfig:
         """The clip in force: half-widths below and above 1."""
         default = TOKEN_CLIP if self.level == "token" else DEFAULT_CLIP[self.normalisation]
         low = default if self.clip is None else self.clip
-        return low, low if self.clip_high is None else self.clip_high
+        # Rounded, so that 1.4 times 0.2 is 0.28.
+        return low, round(low * self.high_share, 9) if self.clip_high is None else self.clip_high
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from flexmg.baselines.generation.dispatch import TeamEngine
 from flexmg.baselines.generation.endpoint import EndpointSettings, Usage
 from flexmg.baselines.generation.protocol import Engine, Generation, Request, SamplingParams
 from flexmg.baselines.models.team import Team
-from flexmg.baselines.rollout.guests import EndpointGuest, as_generation, make_guest
+from flexmg.baselines.rollout.guests import EndpointGuest, Question, as_generation, make_guest
 from flexmg.baselines.rollout.recording import (
     Sampled,
     record_outcome,
@@ -269,14 +269,15 @@ class Collector:
     def _asked(self, one: Pending, asking: ThreadPoolExecutor) -> Future[str]:
         """A server is waited for in a thread; a script reads the game, and so answers at once."""
         guest = self.guests[one.request.policy]
-        question = (
-            *(one.play.game, one.agent, one.observation, one.request.sampling, one.request.key),
+        request = one.request
+        question = Question(
+            one.play.game, one.agent, one.observation, request.sampling, request.key
         )
         if isinstance(guest, EndpointGuest):
-            return asking.submit(guest, *question)
+            return asking.submit(guest, question)
         answered: Future[str] = Future()
         try:
-            answered.set_result(guest(*question))
+            answered.set_result(guest(question))
         except Exception as error:  # costs its own episode only, like one of the environment
             answered.set_exception(error)
         return answered

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,48 +12,42 @@ from numpy.typing import NDArray
 from flexmg.baselines.generation.endpoint import Endpoint, EndpointSettings
 from flexmg.baselines.generation.protocol import Generation, SamplingParams
 from flexmg.baselines.models.assignment import RANDOM, SCRIPTED
+from flexmg.baselines.policies import short_random_text
 from flexmg.seeding import draw, stream
-from flexmg.spaces import LONGEST_SAMPLE, SAMPLE_CHARACTERS
 
 
-class Guest(Protocol):
-    """Writes an action. Called from several threads, and never twice at once for one game."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a guest is asked.
 
-    def __call__(
-        self,
-        game: Any,
-        agent: str,
-        observation: Mapping[str, Any],
-        sampling: SamplingParams,
-        key: tuple[int, ...],
-    ) -> str:
-        """The text of an agent's action; all randomness comes from the key."""
-        ...
+    Args:
+        game: where; only a guest that answers at once may look at it.
+        agent: as whom.
+        observation: what the agent is shown, whole.
+        sampling: token limit, temperature, stop strings.
+        key: all randomness comes from it.
+    """
+
+    game: Any
+    agent: str
+    observation: Mapping[str, Any]
+    sampling: SamplingParams
+    key: tuple[int, ...]
 
 
-def scripted(
-    game: Any,
-    agent: str,
-    observation: Mapping[str, Any],
-    sampling: SamplingParams,
-    key: tuple[int, ...],
-) -> str:
+# Writes an action; an endpoint is asked from several threads.
+Guest = Callable[[Question], str]
+
+
+def scripted(question: Question) -> str:
     """What a right team would say, on problems that carry their solution."""
-    text: str = game.demonstrate(agent)
+    text: str = question.game.demonstrate(question.agent)
     return text
 
 
-def random_text(
-    game: Any,
-    agent: str,
-    observation: Mapping[str, Any],
-    sampling: SamplingParams,
-    key: tuple[int, ...],
-) -> str:
+def random_text(question: Question) -> str:
     """A short random text."""
-    rng = stream("random guest", *key)
-    picks = rng.integers(0, len(SAMPLE_CHARACTERS), size=int(rng.integers(1, LONGEST_SAMPLE + 1)))
-    return "".join(SAMPLE_CHARACTERS[i] for i in picks)
+    return short_random_text(stream("random guest", *question.key))
 
 
 class EndpointGuest:
@@ -65,26 +60,20 @@ class EndpointGuest:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
 
-    def __call__(
-        self,
-        game: Any,
-        agent: str,
-        observation: Mapping[str, Any],
-        sampling: SamplingParams,
-        key: tuple[int, ...],
-    ) -> str:
+    def __call__(self, question: Question) -> str:
         """One completion.
 
         Raises:
             InfraError: the server gave no answer.
         """
+        sampling = question.sampling
         return self.endpoint.reply(
-            observation["profile"],
-            observation["messages"],
+            question.observation["profile"],
+            question.observation["messages"],
             max_tokens=sampling.max_new_tokens,
             temperature=0.0 if sampling.greedy else sampling.temperature,
             stop=sampling.stop,
-            seed=draw(2**31, "endpoint", *key),
+            seed=draw(2**31, "endpoint", *question.key),
         )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="DataclassInstance")
 FILE = "config.yaml"
 COMMENT_WIDTH = 88
+REFERENCE = re.compile(r":\w+:`~?([^`]*)`")
 ARGUMENT = re.compile(r"^    (\w+): ", re.MULTILINE)
 
 
@@ -124,7 +125,7 @@ def descriptions(cls: type) -> dict[str, str]:
         # The first part is what stands before the first argument: nothing.
         parts = ARGUMENT.split(arguments)[1:]
         for name, text in zip(parts[::2], parts[1::2], strict=True):
-            found.setdefault(name, " ".join(text.replace("``", "").split()))
+            found.setdefault(name, " ".join(REFERENCE.sub(r"\1", text.replace("``", "")).split()))
     return found
 
 

@@ -188,6 +188,8 @@ def test_defaults_are_those_of_its_public_codes():
         (0.2, 0.28),
     )
     assert config.kl_coefficient == 0.0
+    assert GRPOConfig(level="action", normalisation="token").ratio_clip == (0.03, 0.042)
+    assert GRPOConfig(clip_high=0.5).ratio_clip == (0.2, 0.5)
     assert GRPO.critics(["a", "b"]) == ()
 
 

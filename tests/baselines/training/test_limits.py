@@ -233,7 +233,6 @@ def test_trackers_get_every_iteration(package, model_folder, tmp_path, monkeypat
 
 
 def test_tensorboard_files_hold_the_figures(model_folder, tmp_path):
-    pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     train(model_folder, tmp_path, iterations=2, log=["tensorboard"])
