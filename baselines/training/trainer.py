@@ -58,6 +58,7 @@ from flexmg.baselines.training.records import (
     RunRecords,
     describe,
     evaluation_row,
+    plain,
 )
 from flexmg.baselines.training.teams import BEST, CHECKPOINT, build_team, use_threads
 from flexmg.errors import InvalidArgument
@@ -330,7 +331,8 @@ class Trainer:
             self.progress.note(
                 f"ended by {ended} = {getattr(self.config, ended)} after iteration {self.finished}"
             )
-        self.records.replace(OUTCOME, json.dumps(outcome, indent=1) + "\n")
+        text = json.dumps(plain(outcome), indent=1, allow_nan=False)
+        self.records.replace(OUTCOME, text + "\n")
 
     def _evaluate(self, name: str) -> None:
         self.progress.phase(f"evaluation {name}")
