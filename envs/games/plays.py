@@ -31,6 +31,10 @@ class Play(Workflow):
     """
 
     choices: ClassVar[int] = 2
+    # One letter, whatever a tokenizer makes of it, and an end token.
+    limits = dict.fromkeys(
+        ("player", "row", "column", "sender", "receiver", "runner", "navigator", "pilot"), 4
+    )
 
     def __init__(self, domain: Domain, *, letters: int | None = None, **options: Any) -> None:
         self.letters = LETTERS[: letters or self.choices]
